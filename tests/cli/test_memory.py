@@ -85,7 +85,7 @@ def test_formulas_are_told_apart_on_all_validation_rows(run, folder, given, monk
     given += ("--valid", folder / "valid.parquet", "--method", "formula-cem")
     given += ("--set", "trials=20", "--memory", "1KB")
     assert run("fit", *given, "-o", folder / "a").code == 0
-    monkeypatch.setattr("harmonrank.fusion.baselines.formula_rows._EXACT", 24)
+    monkeypatch.setattr("harmonrank.fusion.baselines.formula._EXACT", 24)
     assert run("fit", *given, "-o", folder / "b").code == 0
     one, two = (folder / name / "weights.safetensors" for name in "ab")
     assert one.read_bytes() == two.read_bytes()
@@ -112,7 +112,7 @@ def test_isotonic_curves_are_those_of_all_rows(run, folder, given):
 
 def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, monkeypatch):
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr("harmonrank.fusion.fitting.fit._FEWEST_ROWS", 400)
+    monkeypatch.setattr("harmonrank.fusion.fit._FEWEST_ROWS", 400)
     out, more = folder / "m", ("--valid", folder / "valid.parquet", "--memory", "1KB")
     done = run("fit", *given, *more, "-o", out, "--method", "lightgbm", "--set", "trees=5")
     assert done.code == 0, done

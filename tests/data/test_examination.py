@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema, read_log
-from harmonrank.data.examination import checked_curve
+from harmonrank.data.values import checked_curve
 from harmonrank.support.errors import DataError, UsageError
 
 SCHEMA = Schema({"buy": "p_buy"}, position="place", examination={1: 1.0, 3: 0.4})

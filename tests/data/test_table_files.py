@@ -8,7 +8,7 @@ from harmonrank.data import open_table, read_log
 from harmonrank.data.reading.parquet import count_rows, pieces
 from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.tables import column_names
-from harmonrank.fusion.scoring.scoring import score_file
+from harmonrank.fusion.scoring import score_file
 from harmonrank.support.errors import DataError
 from logs import small_table
 

@@ -29,7 +29,7 @@ def test_an_engine_that_is_none_is_refused():
 
 def test_ray_is_imported_for_the_engine_alone():
     code = "import sys, harmonrank.cli.main, harmonrank.engine"
-    code += "; import harmonrank.fusion.scoring.scoring_parts"
+    code += "; import harmonrank.fusion.scoring"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('ray' in sys.modules)"],
         capture_output=True,

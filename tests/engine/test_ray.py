@@ -17,7 +17,7 @@ from harmonrank.data.rows.blocks import HeldBlocks
 from harmonrank.data.rows.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine, in_order, using
 from harmonrank.fusion import method_class
-from harmonrank.fusion.scoring.scoring_parts import score_files
+from harmonrank.fusion.scoring import score_files
 from harmonrank.support.errors import DataError, HarmonRankError
 from logs import small_table
 from losing_engine import LosingEngine

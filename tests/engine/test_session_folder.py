@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harmonrank.engine.session_folder import session_folder
+from harmonrank.engine.starting import session_folder
 
 OWNER = """
 import os, sys
-from harmonrank.engine.session_folder import session_folder
+from harmonrank.engine.starting import session_folder
 with session_folder() as folder:
     (folder / "log").write_text("kept")
     print(folder, flush=True)

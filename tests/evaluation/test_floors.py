@@ -9,7 +9,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
-from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
+from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
 from harmonrank.metrics import auc, auc_sum_interval
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world

@@ -3,12 +3,12 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
+from harmonrank.data.rows.engine_blocks import SpillingEngine
 from harmonrank.data.rows.log_blocks import FileBlocks
-from harmonrank.data.rows.spilling_engine import SpillingEngine
 from harmonrank.engine import LocalEngine
 from harmonrank.evaluation import partitioned
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
+from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
 from harmonrank.support.errors import DataError
 
 ROWS = 3_000

@@ -13,7 +13,7 @@ import harmonrank as hr
 from check_method import SCHEMA, after_a_swap, planted, quick
 from harmonrank.fusion import METHODS
 from harmonrank.fusion.baselines.closed_form import ClosedForm
-from harmonrank.fusion.baselines.formula_grid import FormulaGrid
+from harmonrank.fusion.baselines.formula_search import FormulaGrid
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.support.errors import ExportError, UsageError
 from harmonrank.support.storage.files import sha256

@@ -8,7 +8,7 @@ from harmonrank import ClosedForm, HarmonRankPaper, Schema
 from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import MemoryBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.fit import _set_aside
+from harmonrank.fusion.fit import _set_aside
 from harmonrank.support.errors import DataError, UsageError
 from logs import small_table
 

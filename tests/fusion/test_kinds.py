@@ -9,9 +9,9 @@ import pytest
 import harmonrank as hr
 from check_method import SMALL
 from harmonrank.data import read_log
-from harmonrank.data.label_levels import LabelLevels
+from harmonrank.data.kinds import LabelLevels
 from harmonrank.fusion import installed_methods, method_class
-from harmonrank.fusion.kinds import LabelPlaces
+from harmonrank.fusion.kinds import LabelTargets
 from harmonrank.metrics import concordance
 from harmonrank.support.errors import DataError, UsageError
 from kinds_log import SCHEMA, planted
@@ -76,7 +76,7 @@ def test_labels_that_a_kind_does_not_allow_are_refused_and_hidden_ones_not_looke
 def test_what_heads_learn_of_a_graded_label_is_its_place_among_all():
     log = read_log(planted(), SCHEMA)
     levels = {"watch": LabelLevels.of(log.labels[:, 2], None)}
-    targets = LabelPlaces.of(levels).targets(log)
+    targets = LabelTargets.of(levels).of_log(log)
     u, y = targets.labels[:, 2], log.labels[:, 2]
     assert u.mean() == pytest.approx(0.5)
     for row in (0, 17, 400):

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 import harmonrank as hr
 from check_method import SMALL
 from harmonrank.data import read_log
-from harmonrank.data.label_levels import LabelLevels
+from harmonrank.data.kinds import LabelLevels
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
 from harmonrank.support.errors import UsageError
@@ -114,7 +114,7 @@ def test_trees_are_fitted_on_some_rows(tmp_path, monkeypatch):
     pytest.importorskip("lightgbm")
     planted().write_parquet(tmp_path / "train.parquet")
     model = method_class("lightgbm")(**SMALL.get("lightgbm", {}))
-    monkeypatch.setattr("harmonrank.fusion.fitting.fit._FEWEST_ROWS", 3000)
+    monkeypatch.setattr("harmonrank.fusion.fit._FEWEST_ROWS", 3000)
     model.fit(tmp_path / "train.parquet", SCHEMA, valid=planted(500, seed=1), memory="1KB")
     assert model.training.fitted_rows == 3000
     np.testing.assert_array_equal(model.prevalence, read_log(planted(), SCHEMA).prevalence())
@@ -122,7 +122,7 @@ def test_trees_are_fitted_on_some_rows(tmp_path, monkeypatch):
 
 
 def test_more_different_labels_than_are_counted_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("harmonrank.fusion.fitting.facts.MOST_LEVELS", 100)
+    monkeypatch.setattr("harmonrank.fusion.facts.MOST_LEVELS", 100)
     planted().write_parquet(tmp_path / "train.parquet")
     blocks = FileBlocks(tmp_path / "train.parquet", SCHEMA)
     with pytest.raises(UsageError, match="'watch' has more than 100 different labels, .* round"):
@@ -139,5 +139,5 @@ def test_levels_of_parts_are_those_of_all_rows(weighted):
     found, known = reduce(add, of_parts), LabelLevels.of(labels, weight)
     np.testing.assert_array_equal(found.values, known.values)
     np.testing.assert_allclose(found.mass, known.mass, rtol=1e-12)
-    np.testing.assert_allclose(found.places(), known.places(), rtol=1e-12)
+    np.testing.assert_allclose(found.mid_distribution(), known.mid_distribution(), rtol=1e-12)
     assert found.ties() == pytest.approx(known.ties(), rel=1e-12)

@@ -9,11 +9,11 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import Schema, read_log
-from harmonrank.data.examination import chances_at
+from harmonrank.data.values import chances_at
 from harmonrank.evaluation import compare
 from harmonrank.fusion import Quality, method_class
-from harmonrank.fusion.position.click_model import ClickModel
-from harmonrank.fusion.position.correction import corrected, estimated_curve, inverse_weights
+from harmonrank.fusion.click_model import ClickModel
+from harmonrank.fusion.position import corrected, inverse_weights
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.metrics import auc, value_at_k
 from harmonrank.support.errors import DataError
@@ -170,7 +170,9 @@ def test_compare_corrects_all_methods_by_one_curve(train, test):
         train.head(20_000), PLACED, ["closed-form", "prevalence-weights"], test=test
     ).board
     curves = [entry.quality.position.examination for entry in board.entries]
-    assert curves[0] == curves[1] == estimated_curve(read_log(train.head(20_000), PLACED))
+    assert (
+        curves[0] == curves[1] == corrected(read_log(train.head(20_000), PLACED)).schema.examination
+    )
 
 
 def test_what_tells_nothing_about_places_is_refused(train):

@@ -9,7 +9,7 @@ from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import LocalEngine, using
 from harmonrank.fusion import method_class
-from harmonrank.fusion.position.correction import corrected, corrected_blocks
+from harmonrank.fusion.position import corrected, corrected_blocks
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.worlds import as_frame, world, world_schema
 from harmonrank_lab.worlds import POSITION, with_places
@@ -31,7 +31,7 @@ def small_blocks(monkeypatch):
     for module in ("model.fit_rows", "data.rows.log_blocks"):
         monkeypatch.setattr(f"harmonrank.{module}.BLOCK_ROWS", BLOCK)
     # Fewer rows are drawn than there are, as of a log that does not fit.
-    monkeypatch.setattr("harmonrank.fusion.position.correction.DRAWN", (8000, 5000))
+    monkeypatch.setattr("harmonrank.fusion.position.DRAWN", (8000, 5000))
 
 
 def shown(rows, start, *, unshown):

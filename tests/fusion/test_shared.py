@@ -66,7 +66,7 @@ sys.path.insert(0, {tests!r})
 import numpy as np
 from check_method import fitted, planted
 from harmonrank.support.errors import UsageError
-from harmonrank.fusion.scoring.scoring import score_file
+from harmonrank.fusion.scoring import score_file
 from harmonrank.support.threads import limited_threads
 
 def late():

@@ -12,7 +12,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import open_table
 from harmonrank.fusion import method_class
-from harmonrank.fusion.scoring.scoring import score_file
+from harmonrank.fusion.scoring import score_file
 from harmonrank.metrics import auc
 from harmonrank.support.errors import DataError
 

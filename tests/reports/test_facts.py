@@ -6,8 +6,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.fusion.baselines.closed_form import ClosedForm
-from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
+from harmonrank.fusion.baselines.closed_form import ClosedForm, PrevalenceWeights
 from harmonrank.metrics import auc
 from harmonrank.reports import collect, run_of
 from harmonrank.reports.data_facts import data_facts

@@ -162,7 +162,7 @@ def test_too_many_rows_and_unknown_types_are_refused(default_model, tmp_path, ta
 
 
 def test_a_method_without_probabilities_still_ranks(tmp_path, table, schema):
-    from harmonrank.fusion.baselines.formula_grid import FormulaGrid
+    from harmonrank.fusion.baselines.formula_search import FormulaGrid
 
     model = FormulaGrid().fit(table, schema)
     assert not isinstance(model, hr.ClosedForm)

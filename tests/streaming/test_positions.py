@@ -9,7 +9,7 @@ import pytest
 from batches import hour
 
 from harmonrank.data import read_log
-from harmonrank.data.examination import chances_at
+from harmonrank.data.values import chances_at
 from harmonrank.metrics import auc
 from harmonrank.streaming import Batch, LearnerSettings, Prequential, StreamConfig, new_learner
 from harmonrank.streaming.learners.training import StreamTraining

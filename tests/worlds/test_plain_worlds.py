@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import PRESETS, named, preset, world, world_names
+from harmonrank.worlds import PRESETS, preset, presets, world, world_names
 from harmonrank_lab.worlds import World, lab_world
 
 
 @pytest.fixture
 def without_lab(monkeypatch):
-    monkeypatch.setattr(named, "plugins", lambda _: {})
+    monkeypatch.setattr(presets, "plugins", lambda _: {})
 
 
 @pytest.mark.parametrize("name", PRESETS)

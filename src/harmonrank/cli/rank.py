@@ -37,7 +37,7 @@ def command(
     """
     from harmonrank.data.reading.table_paths import file_kind
     from harmonrank.evaluation import drift_notes
-    from harmonrank.fusion.scoring.scoring import write_table
+    from harmonrank.fusion.scoring import write_table
     from harmonrank.support.storage.files import check_output
 
     fitted = chosen.load()

@@ -44,8 +44,7 @@ def command(
 
     from harmonrank.evaluation import drift_notes
     from harmonrank.fusion.drift.drift import Drift
-    from harmonrank.fusion.scoring.scoring import score_file
-    from harmonrank.fusion.scoring.scoring_parts import score_files
+    from harmonrank.fusion.scoring import score_file, score_files
 
     fitted = chosen.load()
     drifts: list[Drift] = []

@@ -108,7 +108,7 @@ def _warm(target: Path, show: Show) -> None:
     """Compile what a model needs to score."""
     from harmonrank.cli.parts.model_options import load_ranking
     from harmonrank.fusion import load
-    from harmonrank.fusion.fitting.warming import warm
+    from harmonrank.fusion.scoring import warm
     from harmonrank.serving.rank import warm_up
     from harmonrank.serving.runtime import Runtime
 

@@ -6,7 +6,6 @@ from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.data.context import UNKNOWN, ContextEncoder
-    from harmonrank.data.examination import chances_at
     from harmonrank.data.hashing import hash_bits, hash_shares
     from harmonrank.data.kinds import lineage
     from harmonrank.data.log import Log
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from harmonrank.data.reading.tables import Source, open_table
     from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks
     from harmonrank.data.schema import Schema
+    from harmonrank.data.values import chances_at
 
 __all__ = [
     "UNKNOWN",
@@ -38,7 +38,7 @@ _PLACES = {
     "LogBlocks": "rows.log_blocks",
     "Schema": "schema",
     "Source": "reading.tables",
-    "chances_at": "examination",
+    "chances_at": "values",
     "hash_bits": "hashing",
     "hash_shares": "hashing",
     "lineage": "kinds",

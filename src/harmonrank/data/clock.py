@@ -57,12 +57,12 @@ def table_columns(context: Sequence[str], there: Iterable[str]) -> list[str]:
 
 def with_clock(frame: pl.DataFrame, context: Sequence[str]) -> list[pl.Series]:
     """Return the columns of some context entries; hours are 0 to 23, weekdays 1 (Monday) to 7."""
-    found = []
+    columns = []
     for name in context:
         part = None if name in frame.columns else clock_part(name)
         column = frame[name] if part is None else _part_of(frame[part[0]], part[1])
-        found.append(column.alias(name))
-    return found
+        columns.append(column.alias(name))
+    return columns
 
 
 def _part_of(series: pl.Series, part: str) -> pl.Series:
@@ -164,15 +164,15 @@ def _from_text(series: pl.Series, *, wall: bool) -> pl.Series:
     text = pl.col("time").str.strip_chars().str.replace("T", " ", literal=True)
     plain = text.str.replace(_OFFSET, "").str.strip_chars()
     parsed = [plain.str.to_datetime(form, strict=False, time_unit="us") for form in _FORMATS]
-    found = pl.coalesce(parsed).dt.timestamp("us")
+    micros = pl.coalesce(parsed).dt.timestamp("us")
     if not wall:
         away = text.str.extract(r"([+-]\d\d:?\d\d)$").str.replace(":", "", literal=True)
         minutes = away.str.slice(1, 2).cast(pl.Int64) * 60 + away.str.slice(3, 2).cast(pl.Int64)
         sign = pl.when(away.str.starts_with("-")).then(-1).otherwise(1)
         # A date alone ends like an offset would; it has none.
         has = away.is_not_null() & text.str.contains(" ", literal=True)
-        found = found - pl.when(has).then(sign * minutes * 60 * _SECOND).otherwise(0)
-    return series.to_frame().select(found.alias("time"))["time"]
+        micros = micros - pl.when(has).then(sign * minutes * 60 * _SECOND).otherwise(0)
+    return series.to_frame().select(micros.alias("time"))["time"]
 
 
 def request_clock(context: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:
@@ -188,10 +188,10 @@ def request_clock(context: Mapping[str, Any], columns: Sequence[str]) -> Mapping
         return context
     asked = {name: part for name in columns if name not in context and (part := clock_part(name))}
     used = {column for column, _ in asked.values()} - set(columns)
-    found = {name: value for name, value in context.items() if name not in used}
+    asked_context = {name: value for name, value in context.items() if name not in used}
     for name, (column, wanted) in asked.items():
         if isinstance(times := context.get(column), list):
-            found[name] = [clock_value(time, wanted) for time in times]
+            asked_context[name] = [clock_value(time, wanted) for time in times]
         elif column in context:
-            found[name] = clock_value(times, wanted)
-    return found
+            asked_context[name] = clock_value(times, wanted)
+    return asked_context

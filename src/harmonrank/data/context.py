@@ -288,8 +288,8 @@ class ContextEncoder:
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return what `from_form` reads, as plain values."""
-        found: list[dict[str, Any]] = msgspec.to_builtins(list(self.features))
-        return found
+        features: list[dict[str, Any]] = msgspec.to_builtins(list(self.features))
+        return features
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, as plain values."""
@@ -303,8 +303,8 @@ class ContextEncoder:
     @classmethod
     def from_dict(cls, parts: Any) -> Self:
         """Build an encoder from what `to_dict` returned."""
-        found = decode(parts, ContextEncoder, "The context")
-        return cls.from_form(list(found.features), found.names)
+        context = decode(parts, ContextEncoder, "The context")
+        return cls.from_form(list(context.features), context.names)
 
     @classmethod
     def from_form(cls, form: ContextForm, columns: Sequence[str]) -> Self:
@@ -313,14 +313,14 @@ class ContextEncoder:
         Raises:
             DataError: The columns are others, or values are repeated or out of order.
         """
-        found = cls(tuple(form))
-        found.require_columns(columns)
+        encoder = cls(tuple(form))
+        encoder.require_columns(columns)
         for part in form:
             values: Sequence[Any] = part.values
             rising = all(a < b for a, b in pairwise(values))
             if len(set(values)) < len(values) or not (rising or isinstance(part, TextFeature)):
                 raise DataError(f"values of context column '{part.name}' must be distinct and rise")
-        return found
+        return encoder
 
 
 def _kind(dtype: pl.DataType) -> str:

@@ -94,8 +94,8 @@ class Expression:
         rows = len(next(iter(columns.values()))) if columns else 1
         known = {name: np.asarray(columns[name], np.float64) for name in self.names}
         with np.errstate(all="ignore"):
-            found = self._rule(known)
-        return np.broadcast_to(np.asarray(found, np.float64), (rows,)).copy()
+            value = self._rule(known)
+        return np.broadcast_to(np.asarray(value, np.float64), (rows,)).copy()
 
 
 class _Reader:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.context import ContextEncoder
-from harmonrank.data.kinds import tie_share
+from harmonrank.data.kinds import LabelLevels
 from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
@@ -86,7 +86,7 @@ class Log:
     def _share(self, m: int) -> float:
         labels, weight = self.shown_labels(m)
         if self.schema.names[m] in self.schema.graded:
-            return float(0.5 - 0.5 * np.sqrt(tie_share(labels, weight)))
+            return LabelLevels.of(labels, weight).prevalence()
         return float(np.average(labels, weights=weight)) if len(labels) else 0.0
 
     def shown_labels(self, m: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -114,8 +114,8 @@ class Log:
         return self._chosen(rows, self.context[rows])
 
     def _chosen(self, index: Any, context: pl.DataFrame) -> Self:
-        found = {role: getattr(self, role) for role in OPTIONAL}
-        chosen = {role: array[index] for role, array in found.items() if array is not None}
+        arrays = {role: getattr(self, role) for role in OPTIONAL}
+        chosen = {role: array[index] for role, array in arrays.items() if array is not None}
         draws = {name: draws[index] for name, draws in self.draws.items()}
         return replace(self, scores=self.scores[index], context=context, draws=draws, **chosen)
 
@@ -127,8 +127,8 @@ class Log:
         """Return rows drawn at random, in their order; the log itself if there are no more."""
         return self if self.rows <= most else self.take(self.drawn(most))
 
-    def counted(self) -> Self:
-        """Return the rows that count: all but those of sample weight 0.
+    def counted(self, *, empty: bool = False) -> Self:
+        """Return the rows that count, all but those of sample weight 0; some, unless `empty`.
 
         Raises:
             DataError: No row has a weight above 0.
@@ -136,7 +136,7 @@ class Log:
         weight = self.sample_weight
         if weight is None or weight.all():
             return self
-        if not weight.any():
+        if not (empty or weight.any()):
             raise DataError(
                 f"All {self.rows:,} rows have sample weight 0; expected at least one that counts."
             )
@@ -213,7 +213,7 @@ class Log:
                     "again with this schema."
                 )
         weighted = have.sample_weight == schema.sample_weight
-        found = Log(
+        log = Log(
             schema,
             np.ascontiguousarray(self.scores[:, scores]),
             selected(self.context, schema.context),
@@ -221,7 +221,7 @@ class Log:
             inverse=self.inverse if weighted else None,
         )
         if not labels:
-            return found
+            return log
         objectives = self._require("label column", have.names, schema.names)
         for name in schema.names:
             kinds = [(name in one.graded, one.given.get(name)) for one in (have, schema)]
@@ -236,7 +236,7 @@ class Log:
                 self._require(f"{role.replace('_', ' ')} column", (getattr(have, role),), (wanted,))
         truth = self.truth if schema.truth else None
         return replace(
-            found,
+            log,
             labels=self.known_labels()[:, objectives],
             request=None if schema.request is None else self.request,
             truth=None if truth is None else truth[:, objectives],

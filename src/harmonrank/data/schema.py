@@ -10,10 +10,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import tomli_w
 
-from harmonrank.data.examination import checked_curve
 from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
 from harmonrank.data.values import (
+    checked_curve,
     checked_mapping,
     either,
     known_objective,
@@ -217,14 +217,14 @@ class Schema:
 
     def _given_within(self, names: Sequence[str]) -> dict[str, str]:
         """Return what is given what among some objectives, which must hold what each is given."""
-        found = {k: v for k, v in self.given.items() if k in names}
-        for name, parent in found.items():
+        given = {k: v for k, v in self.given.items() if k in names}
+        for name, parent in given.items():
             if parent not in names:
                 raise UsageError(
                     f"'{name}' is shown only given '{parent}'; name '{parent}' too, or leave "
                     f"'{name}' out."
                 )
-        return found
+        return given
 
     def kind(self, name: str) -> str:
         """Return in words what an objective is beside an event, '' if it is one."""

@@ -11,9 +11,8 @@ import polars as pl
 
 from harmonrank.data.clock import instants
 from harmonrank.data.reading.checking import is_lost
-from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.logs import request_ids
-from harmonrank.data.reading.tables import Source, describe, open_table
+from harmonrank.data.reading.tables import Faults, Source, describe, open_table
 from harmonrank.support.errors import DataError, UsageError
 
 PARTS = ("train", "valid", "test")
@@ -205,9 +204,9 @@ def _by_time(cut: Cut, series: pl.Series, request: pl.Series | None, name: str) 
 
 
 def _known_times(series: pl.Series, name: str) -> np.ndarray:
-    faults, found = Faults(name), instants(series)
-    if found.null_count():
-        rows = found.is_null().arg_true()
+    faults, times = Faults(name), instants(series)
+    if times.null_count():
+        rows = times.is_null().arg_true()
         value = "null" if series[rows[0]] is None else series[rows[0]]
         faults.add(
             f"Time column '{series.name}'",
@@ -215,7 +214,7 @@ def _known_times(series: pl.Series, name: str) -> np.ndarray:
             f"{len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them.",
         )
     faults.refuse()
-    return found.to_numpy()
+    return times.to_numpy()
 
 
 def _extremes(times: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

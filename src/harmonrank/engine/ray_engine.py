@@ -22,7 +22,7 @@ from harmonrank.support.threads import limited_threads
 
 # A machine that dies takes all its tasks along, and others may die meanwhile.
 _RETRIES = 16
-_LOADED = "harmonrank.fusion.fitting.block_fit"
+_LOADED = "harmonrank.fusion.fit"
 
 
 class RayEngine:
@@ -45,8 +45,8 @@ class RayEngine:
     def __init__(
         self, workers: int | None = None, *, eager: Literal["calls", "states"] | None = None
     ) -> None:
-        found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        cores = int(found.get("CPU", 1))
+        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        cores = int(resources.get("CPU", 1))
         self.workers = cores if workers is None else workers
         self._keepers: list[Any] = []
         self._machines = _machines()

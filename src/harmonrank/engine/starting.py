@@ -1,20 +1,30 @@
-"""Starting an engine: this process, a Ray cluster of this machine, or one that runs already."""
+"""Starting an engine: this process, a Ray cluster of this machine, or one that runs already.
 
-__all__ = ["open_engine"]
+A Ray that is started for a command has a folder, which is gone at its end, however it ends. The
+process that made it holds a lock on a file in it. The lock ends with the process, so that the next
+one can tell the folder of a killed one from one in use.
+"""
+
+__all__ = ["open_engine", "session_folder"]
 
 import os
+import shutil
 import socket
+import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
-from harmonrank.engine.local import LocalEngine
-from harmonrank.engine.protocol import Engine
-from harmonrank.engine.session_folder import session_folder
+from harmonrank.engine.engine import Engine, LocalEngine
 from harmonrank.support.errors import EngineError, UsageError, shown
 from harmonrank.support.extras import import_extra, require_extra
+from harmonrank.support.storage.staging import held
 from harmonrank.support.threads import thread_count
+
+_PREFIX, _OWNER = "hr-ray-", "owner"
 
 _OURS = {
     # Ray would else listen on all interfaces of a machine, for other machines to join.
@@ -28,6 +38,39 @@ _OURS = {
 }
 _LOOPBACK = "127.0.0.1"
 _ANSWER_SECONDS = 10.0
+
+
+@contextmanager
+def session_folder() -> Iterator[Path]:
+    """Yield an empty folder, ours alone; those that killed processes have left are removed."""
+    _sweep()
+    with ExitStack() as stack:
+        folder = _made(stack)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _made(stack: ExitStack) -> Path:
+    while True:
+        # Names of sockets are bounded, so this folder is not below a user's own.
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        (folder / _OWNER).touch()
+        # Another process may sweep it away before it is locked; then there is no such file.
+        with suppress(FileNotFoundError):
+            if stack.enter_context(held(folder / _OWNER)):
+                return folder
+
+
+def _sweep() -> None:
+    """Remove the folders whose owners have ended."""
+    if sys.platform == "win32":  # no such locks: leftovers stay
+        return
+    for owner in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
+        with suppress(OSError), held(owner, without_locks=False) as free:
+            if free:
+                shutil.rmtree(owner.parent, ignore_errors=True)
 
 
 @contextmanager
@@ -122,15 +165,27 @@ def _start(workers: int, verbose: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Let a Ray that was imported before know what it would have read in the environment."""
-    constants: Any = import_module("ray._private.ray_constants")
-    before = constants.ENABLE_RAY_CLUSTER
-    constants.ENABLE_RAY_CLUSTER = False
+def _changed(place: Any, name: str, value: Any) -> Iterator[None]:
+    """Let something of Ray's have another value for a while."""
+    before = getattr(place, name)
+    setattr(place, name, value)
     try:
         yield
     finally:
-        constants.ENABLE_RAY_CLUSTER = before
+        setattr(place, name, before)
+
+
+def _alone() -> AbstractContextManager[None]:
+    """Let a Ray that was imported before know what it would have read in the environment."""
+    return _changed(import_module("ray._private.ray_constants"), "ENABLE_RAY_CLUSTER", False)
+
+
+def _hushed(verbose: bool) -> AbstractContextManager[None]:
+    """Keep Ray from printing to standard output what it does about a lost worker."""
+    worker, name = import_module("ray._private.worker"), "print_to_stdstream"
+    if verbose or not hasattr(worker, name):
+        return nullcontext()
+    return _changed(worker, name, lambda *_, **__: None)
 
 
 def _require_loopback(ray: Any) -> None:
@@ -140,20 +195,6 @@ def _require_loopback(ray: Any) -> None:
             "Ray would listen beyond this machine, so it was stopped; use the version that "
             "constraints.txt names, or start a cluster yourself and give its --address."
         )
-
-
-@contextmanager
-def _hushed(verbose: bool) -> Iterator[None]:
-    """Keep Ray from printing to standard output what it does about a lost worker."""
-    worker: Any = import_module("ray._private.worker")
-    before = getattr(worker, "print_to_stdstream", None)
-    if not verbose and before is not None:
-        worker.print_to_stdstream = lambda *_, **__: None
-    try:
-        yield
-    finally:
-        if before is not None:
-            worker.print_to_stdstream = before
 
 
 def _voice(verbose: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from harmonrank.data.log import taken
 from harmonrank.data.reading.tables import check_columns, column_names, describe
 from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.fusion import quality_of
-from harmonrank.fusion.quality.value_quality import value_of
+from harmonrank.fusion.quality.request_quality import value_of
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 
 TODAY = "today"

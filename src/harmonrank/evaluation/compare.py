@@ -21,12 +21,12 @@ from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.runs import Runs
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import METHODS, Method, installed_methods, method_class
-from harmonrank.fusion.drift.drift_measurement import drift_between
-from harmonrank.fusion.position.correction import corrected
-from harmonrank.fusion.quality.measurable import require_measurable
-from harmonrank.fusion.quality.missing_scores import missing_of
+from harmonrank.fusion.drift.measurement import drift_between
+from harmonrank.fusion.position import corrected
+from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.position_quality import PositionCorrection
-from harmonrank.fusion.scoring.packed import PackedModel, pack
+from harmonrank.fusion.quality.upstream import missing_of
+from harmonrank.fusion.saved import PackedModel, pack
 from harmonrank.support.errors import HarmonRankError, UsageError, shown
 from harmonrank.support.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.support.options import (

@@ -12,8 +12,8 @@ from harmonrank.evaluation.baseline import TODAY
 from harmonrank.evaluation.leaderboard import Leaderboard
 from harmonrank.evaluation.verdict import BoardVerdict
 from harmonrank.fusion import Method
-from harmonrank.fusion.quality.missing_scores import MissingScores
 from harmonrank.fusion.quality.position_quality import PositionCorrection
+from harmonrank.fusion.quality.upstream import MissingScores
 from harmonrank.support.table import Table, Tabular
 
 _NAMED = 6

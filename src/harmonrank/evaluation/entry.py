@@ -10,7 +10,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.fusion import Quality
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.fusion.quality.value_quality import ValueAtK
+from harmonrank.fusion.quality.request_quality import ValueAtK
 from harmonrank.metrics import Interval, bootstrap_areas, bootstrap_values, percentiles
 
 REPLICATES = 200

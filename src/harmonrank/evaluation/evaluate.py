@@ -15,8 +15,8 @@ from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import Method, Quality
-from harmonrank.fusion.quality.measurable import require_measurable
-from harmonrank.fusion.quality.missing_scores import missing_of
+from harmonrank.fusion.quality.block_quality import require_measurable
+from harmonrank.fusion.quality.upstream import missing_of
 from harmonrank.support.table import Table
 
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Schema
+from harmonrank.data.rows.engine_blocks import SpillingEngine
 from harmonrank.data.rows.log_blocks import LogBlocks
-from harmonrank.data.rows.spilling_engine import SpillingEngine
 from harmonrank.engine import Engine
 from harmonrank.evaluation import partitioned_rows as work
 from harmonrank.fusion import Method, Quality
-from harmonrank.fusion.quality.measurable import require_measurable
+from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.quality import LEVEL
 from harmonrank.fusion.quality.request_quality import RequestQuality
-from harmonrank.fusion.scoring.packed import pack
+from harmonrank.fusion.saved import pack
 from harmonrank.metrics import (
     Interval,
     RequestMoments,
@@ -66,7 +66,7 @@ def partitioned_quality(
     """
     schema = model.schema
     require_measurable(schema)
-    engine = SpillingEngine(blocks.folder) if engine is None else engine
+    engine = SpillingEngine() if engine is None else engine
     objective_weights = schema.weights_with(weights)
     asked = engine.put(pack(model)), weights, value
     measuring = _Measuring(engine, blocks, engine.put(blocks), schema, asked)

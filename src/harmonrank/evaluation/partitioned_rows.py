@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data.rows.log_blocks import LogBlocks
-from harmonrank.fusion.scoring.packed import PackedModel
+from harmonrank.fusion.saved import PackedModel
 from harmonrank.metrics import (
     RangeTotals,
     RequestMoments,

@@ -10,15 +10,18 @@ import numpy as np
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.reading.table_paths import is_paths, table_paths
-from harmonrank.data.rows.log_blocks import FileBlocks, LogBlocks
-from harmonrank.data.rows.memory import memory_limit, needed_memory
+from harmonrank.data.rows.log_blocks import FileBlocks, LogBlocks, memory_limit, needed_memory
 from harmonrank.engine import Engine, current_engine
 from harmonrank.evaluation.entry import Entry
 from harmonrank.evaluation.partitioned import partitioned_quality, put_into
 from harmonrank.fusion import Method
-from harmonrank.fusion.position.correction import corrected
-from harmonrank.fusion.quality.block_quality import SampledLog, sampled_requests
-from harmonrank.fusion.quality.measurable import measurable, require_measurable
+from harmonrank.fusion.position import corrected
+from harmonrank.fusion.quality.block_quality import (
+    SampledLog,
+    measurable,
+    require_measurable,
+    sampled_requests,
+)
 from harmonrank.support.errors import UsageError
 
 _WORKER_ROWS = 1 << 20  # Of a block that a worker scores.
@@ -65,7 +68,7 @@ class TableRows:
 
     @classmethod
     def _drawn(cls, blocks: LogBlocks, engine: Engine | None = None) -> Self:
-        sampled = sampled_requests(blocks, engine=engine)
+        sampled = sampled_requests(blocks)
         return cls(corrected(sampled.log), sampled.places, sampled, blocks, engine)
 
     @property

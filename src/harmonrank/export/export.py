@@ -17,8 +17,8 @@ from harmonrank.export.exporters import exporter_of
 from harmonrank.export.graph import Graph, Value, interpolate
 from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of
 from harmonrank.fusion import Method
+from harmonrank.fusion.fitted import ScoreMap
 from harmonrank.fusion.saved import checksums
-from harmonrank.fusion.score_map import ScoreMap
 from harmonrank.model.requests.request_weights import RequestWeights
 from harmonrank.registry.version import MODEL_FOLDER
 from harmonrank.serving.live import load_target, registry_of

@@ -12,9 +12,8 @@ from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.fusion.baselines import logistic
-from harmonrank.fusion.baselines.closed_form import Calibrated
+from harmonrank.fusion.baselines.closed_form import AsTheyCome, Calibrated
 from harmonrank.fusion.baselines.formula import FormulaFit, Scale
-from harmonrank.fusion.baselines.prevalence_weights import AsTheyCome
 from harmonrank.fusion.harmonrank import DefaultFit
 from harmonrank.metrics import SMALLEST_PROBABILITY
 from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, NetworkConfig

@@ -9,8 +9,7 @@ import numpy as np
 
 from harmonrank.export.graph import Graph, Value, count_below
 from harmonrank.fusion import Method
-from harmonrank.fusion.drift.recalibration import Recalibration
-from harmonrank.fusion.drift.reference import Reference
+from harmonrank.fusion.drift.reference import Recalibration, Reference
 from harmonrank.model.density.density import MOST_EFFECT
 from harmonrank.support.logistic import SMALLEST_SCORE
 

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from harmonrank.fusion.quality.outcomes import best_terms, true_outcomes
     from harmonrank.fusion.quality.quality import Quality, ceiling_of, quality_of
     from harmonrank.fusion.saved import load
-    from harmonrank.fusion.scoring.scoring import score_file, write_table
-    from harmonrank.fusion.scoring.scoring_parts import score_files
+    from harmonrank.fusion.scoring import score_file, score_files, write_table
 
 __all__ = [
     "METHODS",
@@ -35,9 +34,9 @@ _PLACES = {
     "ceiling_of": "quality.quality",
     "load": "saved",
     "quality_of": "quality.quality",
-    "score_file": "scoring.scoring",
-    "score_files": "scoring.scoring_parts",
-    "write_table": "scoring.scoring",
+    "score_file": "scoring",
+    "score_files": "scoring",
+    "write_table": "scoring",
     "best_terms": "quality.outcomes",
     "true_outcomes": "quality.outcomes",
 }

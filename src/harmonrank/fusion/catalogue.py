@@ -24,12 +24,12 @@ _PLACES = {
     "pairwise-logistic": ("paper.methods.neural_methods", "PairwiseLogistic"),
     "aucm": ("paper.methods.neural_methods", "Aucm"),
     "closed-form": ("fusion.baselines.closed_form", "ClosedForm"),
-    "prevalence-weights": ("fusion.baselines.prevalence_weights", "PrevalenceWeights"),
+    "prevalence-weights": ("fusion.baselines.closed_form", "PrevalenceWeights"),
     "logistic": ("fusion.baselines.logistic", "Logistic"),
     "lightgbm": ("fusion.baselines.lightgbm", "LightGBM"),
-    "formula-grid": ("fusion.baselines.formula_grid", "FormulaGrid"),
-    "formula-tpe": ("fusion.baselines.formula_tpe", "FormulaTpe"),
-    "formula-cem": ("fusion.baselines.formula_cem", "FormulaCem"),
+    "formula-grid": ("fusion.baselines.formula_search", "FormulaGrid"),
+    "formula-tpe": ("fusion.baselines.formula_search", "FormulaTpe"),
+    "formula-cem": ("fusion.baselines.formula_search", "FormulaCem"),
 }
 
 METHODS = tuple(_PLACES)
@@ -47,8 +47,8 @@ def method_class(name: str) -> "type[Method]":
         said = hint if hint == known else f"{hint} {known}"
         raise UsageError(f"There is no method '{name}'. {said}")
     module, attribute = _PLACES[name]
-    found: type[Method] = getattr(import_module(f"harmonrank.{module}"), attribute)
-    return found
+    kind: type[Method] = getattr(import_module(f"harmonrank.{module}"), attribute)
+    return kind
 
 
 def installed_methods() -> tuple[str, ...]:

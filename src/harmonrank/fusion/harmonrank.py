@@ -8,10 +8,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from harmonrank.fusion.fitting.label_shares import score_bins, with_label_shares
-from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.label_shares import score_bins, with_label_shares
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.model.linear.head_columns import OWN
 from harmonrank.model.linear.heads import Heads, head_sizes

@@ -1,16 +1,15 @@
 """Kinds: what a fit keeps of graded and conditional objectives, and how they are fused."""
 
-__all__ = ["Kinds", "LabelPlaces", "MeanCurve", "expected_of", "kinds_of", "terms_of"]
+__all__ = ["Kinds", "LabelTargets", "MeanCurve", "chances", "expected_of", "kinds_of", "terms_of"]
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.kinds import lineage
-from harmonrank.data.label_levels import LabelLevels
+from harmonrank.data.kinds import LabelLevels, lineage
 from harmonrank.metrics import fit_isotonic
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.arrays import Array
@@ -50,24 +49,25 @@ class Kinds:
 
     def amounts(self, schema: Schema, heads: np.ndarray) -> np.ndarray:
         """Return heads as people read them: graded objectives by their mean, in own units."""
-        amounts = heads.astype(np.float64, copy=True)
-        for name, curve in self.means.items():
-            m = schema.names.index(name)
-            amounts[:, m] = np.interp(heads[:, m], curve.place, curve.mean)
-        return amounts
+        return self._mapped(schema, heads, lambda curve: (curve.place, curve.mean))
 
     def heads(self, schema: Schema, amounts: np.ndarray) -> np.ndarray:
         """Return the heads that amounts were made of; beyond the last knots the nearest."""
-        heads = amounts.astype(np.float64, copy=True)
+        return self._mapped(schema, amounts, lambda curve: (curve.mean, curve.place))
+
+    def _mapped(
+        self, schema: Schema, values: np.ndarray, knots: Callable[[MeanCurve], tuple[Any, Any]]
+    ) -> np.ndarray:
+        mapped = values.astype(np.float64, copy=True)
         for name, curve in self.means.items():
             m = schema.names.index(name)
-            heads[:, m] = np.interp(amounts[:, m], curve.mean, curve.place)
-        return heads
+            mapped[:, m] = np.interp(values[:, m], *knots(curve))
+        return mapped
 
 
 @dataclass(frozen=True, eq=False)
-class LabelPlaces:
-    """What heads learn in place of graded labels: by objective, its values and their places.
+class LabelTargets:
+    """What heads learn in place of graded labels: by objective, its values and F of each.
 
     u = F(y), the mid-distribution function of the training rows that show the objective: the share
     of them with a smaller label and half of those with the same (eq. 6 of docs/objectives.md). It
@@ -77,18 +77,18 @@ class LabelPlaces:
     known: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
     @classmethod
-    def of(cls, levels: Mapping[str, LabelLevels]) -> "LabelPlaces":
-        """Return the places of labels that are distributed so."""
-        return cls({name: (found.values, found.places()) for name, found in levels.items()})
+    def of(cls, levels: Mapping[str, LabelLevels]) -> "LabelTargets":
+        """Return the targets of labels that are distributed so."""
+        return cls({name: (each.values, each.mid_distribution()) for name, each in levels.items()})
 
-    def targets(self, log: Log) -> Log:
-        """Return rows with places as labels; the log itself where nothing is graded."""
+    def of_log(self, log: Log) -> Log:
+        """Return rows with F(y) as labels; the log itself where nothing is graded."""
         if not self.known:
             return log
         labels = log.known_labels().astype(np.float64, copy=True)
-        for name, (values, places) in self.known.items():
+        for name, (values, shares) in self.known.items():
             m = log.schema.names.index(name)
-            labels[:, m] = np.interp(labels[:, m], values, places)
+            labels[:, m] = np.interp(labels[:, m], values, shares)
         if log.shown is not None:
             labels[~log.shown] = 0.0
         return replace(log, labels=labels)
@@ -166,9 +166,6 @@ def terms_of(
 
 
 def expected_of(schema: Schema, heads: np.ndarray, kinds: Kinds) -> np.ndarray:
-    """Return what is expected of a row, (rows, M), which values multiply.
-
-    Of a graded objective it is E[Y_m | x] in own units, as in eq. 9 of docs/objectives.md.
-    """
+    """Return what is expected of a row, which values multiply: eq. 9 of docs/objectives.md."""
     expected: np.ndarray = kinds.amounts(schema, heads) * chances(schema, heads)
     return expected

@@ -14,23 +14,18 @@ from numpy.typing import ArrayLike
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.reading.forks import require_polars_threads
-from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks
-from harmonrank.data.rows.memory import memory_limit
+from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks, memory_limit
 from harmonrank.fusion.drift.drift import Drift
-from harmonrank.fusion.drift.drift_measurement import drift_of
-from harmonrank.fusion.drift.recalibration import recent_rows
-from harmonrank.fusion.estimator import Estimator
-from harmonrank.fusion.fitted import Fitted
-from harmonrank.fusion.fitting.fit import FitRun, Training, evaluation_log, learned, rows_within
+from harmonrank.fusion.drift.measurement import drift_of
+from harmonrank.fusion.drift.reference import recent_rows
+from harmonrank.fusion.fit import FitRun, Training, evaluation_log, learned, rows_within
+from harmonrank.fusion.fitted import AlignedMap, Fitted, ScoreMap
 from harmonrank.fusion.fuser import Fuser, require_probabilities
-from harmonrank.fusion.points import checked_point, point_of
-from harmonrank.fusion.protocol import State
+from harmonrank.fusion.protocol import Estimator, State
 from harmonrank.fusion.quality.quality import Quality, quality_of
-from harmonrank.fusion.quality.value_quality import value_of
-from harmonrank.fusion.request import checked_candidates, checked_context
-from harmonrank.fusion.score_map import AlignedMap, ScoreMap
-from harmonrank.fusion.scoring.top_rows import top_rows
-from harmonrank.fusion.weights import Weights
+from harmonrank.fusion.quality.request_quality import value_of
+from harmonrank.fusion.request import checked_candidates, checked_context, top_rows
+from harmonrank.fusion.weights import Weights, checked_point, point_of
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.options import (
     checked_device,
@@ -310,9 +305,9 @@ class Method(Estimator):
         def named(values: np.ndarray) -> dict[str, float]:
             return dict(zip(self.schema.names, np.asarray(values).tolist(), strict=True))
 
-        found = {name: named(values) for name, values in facts.items()}
-        found["effective_weight"] = self.fuser.effective(counted)
-        return {**found, **{name: named(values) for name, values in learned.items()}}
+        known = {name: named(values) for name, values in facts.items()}
+        known["effective_weight"] = self.fuser.effective(counted)
+        return {**known, **{name: named(values) for name, values in learned.items()}}
 
     @property
     def points(self) -> dict[str, dict[str, float]]:

@@ -1,23 +1,29 @@
-"""The candidates of one request, as a service has them."""
+"""The candidates of one request, as a service has them, and the best rows of every request."""
 
-__all__ = ["checked_candidates", "checked_context", "request_log"]
+__all__ = ["checked_candidates", "checked_context", "top_rows"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from harmonrank.data import Log
-from harmonrank.data.clock import request_clock
+from harmonrank.data import Source, open_table
+from harmonrank.data.clock import request_clock, table_columns
 from harmonrank.data.log import taken
+from harmonrank.data.reading.checking import is_lost
+from harmonrank.data.reading.forks import require_polars_threads
+from harmonrank.data.reading.tables import column_names, is_pandas
 from harmonrank.data.scales import bounds_of, to_probabilities
 from harmonrank.data.schema import Schema
-from harmonrank.support.errors import DataError, shown
+from harmonrank.support.errors import DataError, UsageError, shown
+from harmonrank.support.options import checked_whole
 
 _NUMBERS = (float, int, bool, np.float32, np.float64)
 _INTEGERS = 1 << 64  # Those of a table have no more bits.
+
+_ADDED = ("fused", "place")
 
 
 def checked_candidates(scores: ArrayLike, schema: Schema) -> np.ndarray:
@@ -85,9 +91,9 @@ def _with_nan(scores: np.ndarray) -> np.ndarray:
     rest = scores[~missing]
     if not missing.any() or any(type(x) not in _NUMBERS for x in rest):
         return scores
-    found = np.full(scores.shape, np.nan)
-    found[~missing] = rest.astype(np.float64)
-    return found
+    filled = np.full(scores.shape, np.nan)
+    filled[~missing] = rest.astype(np.float64)
+    return filled
 
 
 def checked_context(context: Mapping[str, Any] | None, columns: Sequence[str]) -> Mapping[str, Any]:
@@ -131,11 +137,57 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def request_log(schema: Schema, scores: np.ndarray, context: Mapping[str, Any]) -> Log:
-    """Return the checked candidates of one request as the rows of a log."""
-    missing = [name for name in schema.context if name not in context]
-    if missing:
-        raise DataError(f"The context lacks '{missing[0]}'; set it to None if it is not known.")
-    frame = pl.DataFrame({name: [context[name]] for name in schema.context})
-    rows = np.zeros(len(scores), np.int64)
-    return Log(schema, scores, taken(frame, rows))
+def top_rows(
+    table: Source,
+    request: str | None,
+    k: int,
+    needed: Sequence[str],
+    score: Callable[[pl.DataFrame], np.ndarray],
+) -> Any:
+    """Return the best k rows of every request, best first, with their score and place.
+
+    Args:
+        table: A pandas table keeps its types and its index; all else becomes a polars table.
+        request: The column that tells requests apart.
+        k: At most so many of each.
+        needed: The columns that a score depends on.
+        score: Gives the fused score of rows.
+    """
+    if request is None:
+        raise UsageError("`rank` needs requests; name the request column in the schema.")
+    k = checked_whole("k", k, least=1)
+    require_polars_threads("`rank`")
+    names = column_names(table)
+    for added in _ADDED:
+        if added in names:
+            raise UsageError(f"The table has a column '{added}' already; drop or rename it.")
+    if is_pandas(table):
+        frame: Any = table
+        wanted = [request, *table_columns(needed, names)]
+        best = _best(open_table(table, wanted, empty=True), request, k, score)
+        chosen = frame.iloc[best["row"].to_numpy()]
+        return chosen.assign(**{name: best[name].to_numpy() for name in _ADDED})
+    # One reading serves both, so that a lazy table cannot change its order in between.
+    rows = open_table(table, [request, *names], empty=True)
+    best = _best(rows, request, k, score)
+    chosen = taken(pl.DataFrame([rows[name] for name in names]), best["row"].to_numpy())
+    return chosen.with_columns(best[name] for name in _ADDED)
+
+
+def _best(
+    rows: pl.DataFrame, request: str, k: int, score: Callable[[pl.DataFrame], np.ndarray]
+) -> pl.DataFrame:
+    """Return the chosen rows by number, in order, with their score and place."""
+    asked = rows[request].alias("request")
+    own = pl.DataFrame([asked, pl.Series("fused", score(rows))]).with_row_index("row")
+    # A row without a request was shown with no other.
+    own = own.with_columns(alone=pl.when(is_lost(asked)).then("row"))
+    same = ["request", "alone"]
+    best = (
+        own.sort("fused", descending=True, maintain_order=True)
+        .group_by(same, maintain_order=True)
+        .head(k)
+        .sort("request", maintain_order=True)
+    )
+    place = pl.int_range(1, pl.len() + 1).over(same).alias("place")
+    return best.select("row", "fused", place)

@@ -1,18 +1,23 @@
-"""Saved models: a folder of safetensors and JSON with a format version and checksums."""
+"""Saved models: a folder of safetensors and JSON with a format version and checksums.
 
-__all__ = ["FORMAT", "MODEL", "checksums", "load", "save"]
+A model is never pickled. What travels to the workers of an engine is that folder as bytes, which a
+worker checks and decodes as `load` does.
+"""
+
+__all__ = ["FORMAT", "MODEL", "PackedModel", "checksums", "load", "pack", "save"]
 
 import dataclasses
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 
 import harmonrank
-from harmonrank.data import Schema
+from harmonrank.data import ContextEncoder, Schema
 from harmonrank.fusion.catalogue import method_class
 from harmonrank.fusion.fitted import Fitted
 from harmonrank.fusion.method import Method
@@ -23,7 +28,7 @@ from harmonrank.support.errors import (
     ModelFileError,
     UsageError,
 )
-from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
+from harmonrank.support.storage.arrays import read_arrays, write_arrays
 from harmonrank.support.storage.decoding import check_format
 from harmonrank.support.storage.files import new_folder, read_json, sha256, write_json
 from harmonrank.support.storage.stored import declared, restored, stored
@@ -114,51 +119,32 @@ def _folder(path: Any) -> Path:
 
 
 def _restored(path: Path, document: _Document) -> Method:
-    kind = method_class(document.method)
-    learned = kind(**document.config).config.state
+    method = method_class(document.method)
+    kind: Any = method(**document.config).config.state
     schema = Schema.from_dict(document.schema)
-    M, slots = len(schema.names), _slots(document.fitted)
+    # How many codes each context feature has decides how large arrays are.
+    M, slots = len(schema.names), ContextEncoder.from_dict(document.fitted.get("encoder")).slots
     sizes = {"M": M, "slots": sum(slots), "features": len(slots)}
+    own_sizes = kind.sizes(M, slots) if hasattr(kind, "sizes") else {}
     arrays = read_arrays(
         path / _WEIGHTS,
         declared(Fitted, document.fitted, sizes, _FITTED)
-        | _declared_state(learned, document.state, M, slots, sizes),
+        | declared(kind, document.state, sizes | own_sizes),
     )
     fitted = restored(Fitted, document.fitted, arrays, _FITTED)
     fitted.check(schema)
     if (fitted.kinds is None) != schema.plain:
         raise DataError("'kinds' must be there where objectives are graded or conditional")
     own = {name: array for name, array in arrays.items() if not name.startswith(_FITTED)}
-    state = _restored_state(learned, document.state, own, M, slots)
-    model = kind.assembled(schema, fitted.with_points({}), state, document.config)
-    for name, weights in fitted.points.items():
-        model = model.with_point(name, weights)
-    return model
-
-
-def _slots(fitted: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return how many codes each context feature has, which decides how large arrays are."""
-    from harmonrank.data import ContextEncoder
-
-    return ContextEncoder.from_dict(fitted.get("encoder")).slots
-
-
-def _declared_state(
-    kind: Any, parts: Any, M: int, slots: tuple[int, ...], sizes: Mapping[str, int]
-) -> dict[str, Array]:
-    more = kind.sizes(M, slots) if hasattr(kind, "sizes") else {}
-    return declared(kind, parts, {**sizes, **more})
-
-
-def _restored_state(
-    kind: Any, parts: Any, arrays: dict[str, np.ndarray], M: int, slots: tuple[int, ...]
-) -> Any:
-    state = restored(kind, parts, arrays)
+    state = restored(kind, document.state, own)
     if getattr(state, "slots", slots) != slots:
         raise DataError("the method learned other context values than the model has")
     if hasattr(state, "check"):
         state.check(M, slots)
-    return state
+    model = method.assembled(schema, fitted.with_points({}), state, document.config)
+    for name, weights in fitted.points.items():
+        model = model.with_point(name, weights)
+    return model
 
 
 def _check_sums(path: Path) -> None:
@@ -181,3 +167,31 @@ def _read(path: Path, kind: type[T]) -> T:
         return read_json(path, kind)
     except DataError as error:
         raise ModelFileError(f"The saved model is damaged: {error}") from None
+
+
+@dataclass(frozen=True)
+class PackedModel:
+    """The files of a saved model, by name and bytes."""
+
+    files: tuple[tuple[str, bytes], ...]
+
+    def model(self) -> Method:
+        """Return the model; a process that unpacks the same one again gets the same object."""
+        return _unpacked(self)
+
+
+def pack(method: Method) -> PackedModel:
+    """Return a fitted method as bytes."""
+    with TemporaryDirectory(prefix="harmonrank-") as folder:
+        path = Path(folder) / "model"
+        save(method, path)
+        names = sorted(file.name for file in path.iterdir())
+        return PackedModel(tuple((name, (path / name).read_bytes()) for name in names))
+
+
+@lru_cache(maxsize=4)
+def _unpacked(packed: PackedModel) -> Method:
+    with TemporaryDirectory(prefix="harmonrank-") as folder:
+        for name, content in packed.files:
+            (Path(folder) / name).write_bytes(content)
+        return load(folder)

@@ -53,7 +53,6 @@ __all__ = [
 ]
 
 from harmonrank.metrics._auc import auc
-from harmonrank.metrics._best_score import best_score
 from harmonrank.metrics._bootstrap import bootstrap_areas, bootstrap_auc_sum, percentiles
 from harmonrank.metrics._calibration import (
     fit_isotonic,
@@ -63,17 +62,22 @@ from harmonrank.metrics._calibration import (
     logistic_likelihood,
 )
 from harmonrank.metrics._concordance import concordance
-from harmonrank.metrics._correlations import spearman
-from harmonrank.metrics._expected import best_request_score, expected_grouped_auc, request_gains
+from harmonrank.metrics._distributions import population_stability_index, spearman
+from harmonrank.metrics._expected import (
+    best_request_score,
+    best_score,
+    expected_grouped_auc,
+    request_gains,
+)
 from harmonrank.metrics._grouped import (
     RequestMoments,
     grouped_auc,
     grouped_auc_intervals,
     request_moments,
 )
-from harmonrank.metrics._influence import auc_influence
 from harmonrank.metrics._intervals import (
     Interval,
+    auc_influence,
     auc_interval,
     auc_sum_interval,
     interval_of_sums,
@@ -91,9 +95,7 @@ from harmonrank.metrics._ranges import (
     tied_ranges,
     whole_totals,
 )
-from harmonrank.metrics._rank import rank
-from harmonrank.metrics._sort import argsort
-from harmonrank.metrics._stability import population_stability_index
+from harmonrank.metrics._sort import argsort, rank
 from harmonrank.metrics._value import (
     bootstrap_values,
     events_at_k,

@@ -125,53 +125,34 @@ def bootstrap_areas(
     if replicates < 2:
         raise UsageError(f"`replicates` must be at least 2, better 200. Got {replicates}.")
     values = check_scores(scores)
-    if isinstance(labels, Outcomes):
-        return _of_outcomes(values, labels, groups, sample_weight, replicates, seed)
-    table = check_labels(labels, len(values))
-    rows = len(table)
+    rows = len(values)
     codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
-    layout = _layout(values, table, codes, check_weights(sample_weight, rows))
-    draws = poisson_weights(count, replicates, seed)
-    return np.array([pair_share(*_reweighted_sums(*layout, drawn)) for drawn in draws])
+    weights = check_weights(sample_weight, rows)
 
+    def areas(table: LabelArray, some: Any, counts: FloatArray) -> FloatArray:
+        layout = _layout(values[some], table, codes[some], counts)
+        draws = poisson_weights(count, replicates, seed)
+        return np.array([pair_share(*_reweighted_sums(*layout, drawn)) for drawn in draws])
 
-def _of_outcomes(
-    scores: NDArray[Any],
-    outcomes: Outcomes,
-    groups: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    replicates: int,
-    seed: int,
-) -> FloatArray:
-    """Resample objectives of any kind on the same logs.
+    def plain(table: ArrayLike) -> FloatArray:
+        return areas(check_labels(table, rows), slice(None), weights)
 
-    A graded one moves by what its rows' influences say: a concordance of n log n steps for each
-    log would take minutes, and what the influences leave out is of the order 1/n.
-    """
-    rows = len(scores)
-    codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
-
-    def plain(labels: LabelArray) -> FloatArray:
-        return bootstrap_areas(
-            scores,
-            labels,
-            groups=groups,
-            sample_weight=sample_weight,
-            replicates=replicates,
-            seed=seed,
-        )
+    if not isinstance(labels, Outcomes):
+        return plain(labels)
+    graded = labels.graded
 
     def special(m: int, shown: IntArray, y: FloatArray, w: FloatArray) -> FloatArray:
+        if not graded[m]:
+            return areas(y[:, None], shown, w)[:, 0]
+        # A graded objective moves by what its rows' influences say: a concordance of n log n steps
+        # for each log would take minutes, and what they leave out is of the order 1/n.
+        area, influence = concordance_influence(values[shown], y, sample_weight=w)
+        units = np.bincount(codes[shown], influence, count) / max(len(shown), 1)
         draws = poisson_weights(count, replicates, seed)
-        if outcomes.graded[m]:
-            area, influence = concordance_influence(scores[shown], y, sample_weight=w)
-            units = np.bincount(codes[shown], influence, count) / max(len(shown), 1)
-            return np.array([area + (drawn - 1.0) @ units for drawn in draws])
-        layout = _layout(scores[shown], y[:, None], codes[shown], w)
-        return np.array([pair_share(*_reweighted_sums(*layout, drawn))[0] for drawn in draws])
+        return np.array([area + (drawn - 1.0) @ units for drawn in draws])
 
-    result = np.empty((replicates, outcomes.objectives))
-    return each_part(outcomes, sample_weight, plain, special, result)
+    result = np.empty((replicates, labels.objectives))
+    return each_part(labels, sample_weight, plain, special, result)
 
 
 def percentiles(estimate: float, sums: FloatArray, level: float) -> Interval:

@@ -44,8 +44,8 @@ def fit_logistic(
     w = np.ones(len(x)) if weight is None else weight / weight.mean()
     given = x, y, w[:, None].astype(np.float64)
     prevalence = np.average(labels, weights=w)
-    found = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), prevalence[None])
-    slope, intercept = found.theta[0]
+    maximum = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), prevalence[None])
+    slope, intercept = maximum.theta[0]
     return float(slope), float(intercept)
 
 

@@ -25,10 +25,10 @@ from harmonrank.metrics._inputs import (
     check_labels,
     check_scores,
     check_weights,
+    request_layout,
 )
 from harmonrank.metrics._intervals import Interval, interval_of_sums, objective_weighting
 from harmonrank.metrics._outcomes import Outcomes
-from harmonrank.metrics._requests import request_layout
 from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.kernel import kernel
 

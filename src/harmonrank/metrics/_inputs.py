@@ -1,4 +1,4 @@
-"""What every metric checks about its arrays before it looks at them.
+"""What every metric checks about its arrays, and how rows are laid out request by request.
 
 Everything here returns views wherever it can: labels of 500,000 rows are not copied to be read.
 """
@@ -7,6 +7,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "LabelArray",
+    "RequestLayout",
     "check_groups",
     "check_inputs",
     "check_labels",
@@ -14,15 +15,17 @@ __all__ = [
     "check_paired",
     "check_scores",
     "check_weights",
+    "request_layout",
     "sorting_order",
 ]
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.support.errors import UsageError, shown
+from harmonrank.support.kernel import kernel
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -153,3 +156,33 @@ def check_level(level: float) -> float:
     if not 0 < level < 1:
         raise UsageError(f"`level` must lie strictly between 0 and 1, such as 0.95. Got {level}.")
     return float(level)
+
+
+class RequestLayout(NamedTuple):
+    """`order[starts[g]:starts[g + 1]]` are the rows of request g by ascending score."""
+
+    order: IntArray
+    starts: IntArray
+
+
+def request_layout(scores: NDArray[Any], groups: ArrayLike) -> RequestLayout:
+    """Sort rows by (request, score): one sort by score, one counting pass by request.
+
+    >>> request_layout(np.array([0.9, 0.1, 0.5]), ["b", "a", "b"])
+    RequestLayout(order=array([1, 2, 0]), starts=array([0, 1, 3]))
+    """
+    codes, count = check_groups(groups, len(scores))
+    starts = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=count), out=starts[1:])
+    return RequestLayout(_by_request(codes, sorting_order(scores), starts), starts)
+
+
+@kernel
+def _by_request(codes: IntArray, by_score: IntArray, starts: IntArray) -> IntArray:
+    """Deal the rows to their requests in ascending order, so that each stays sorted."""
+    order = np.empty_like(by_score)
+    cursor = starts.copy()
+    for row in by_score:
+        order[cursor[codes[row]]] = row
+        cursor[codes[row]] += 1
+    return order

@@ -50,10 +50,10 @@ class Outcomes:
 
     def columns(self, chosen: Iterable[int]) -> Self:
         """Return some objectives, in this order."""
-        places = list(chosen)
-        shown = None if self.shown is None else self.shown[:, places]
-        draws = {new: self.draws[old] for new, old in enumerate(places) if old in self.draws}
-        return type(self)(self.values[:, places], self.graded[places], shown, draws)
+        kept = list(chosen)
+        shown = None if self.shown is None else self.shown[:, kept]
+        draws = {new: self.draws[old] for new, old in enumerate(kept) if old in self.draws}
+        return type(self)(self.values[:, kept], self.graded[kept], shown, draws)
 
     def special(self, m: int) -> bool:
         """Tell whether an objective is graded or conditional."""

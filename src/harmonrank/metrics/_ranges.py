@@ -47,10 +47,10 @@ def splitters_of(sample: ArrayLike, ranges: int) -> FloatArray:
     array([3.])
     """
     values = np.sort(np.asarray(sample, dtype=np.float64))
-    places = (np.arange(1, ranges) * len(values)) // max(ranges, 1)
+    cuts = (np.arange(1, ranges) * len(values)) // max(ranges, 1)
     if not len(values):
         return np.empty(0)
-    begins, counts = np.unique(values[places], return_counts=True)
+    begins, counts = np.unique(values[cuts], return_counts=True)
     return np.unique(np.concatenate([begins, np.nextafter(begins[counts > 1], np.inf)]))
 
 

@@ -20,10 +20,10 @@ from harmonrank.metrics._inputs import (
     check_labels,
     check_scores,
     check_weights,
+    request_layout,
 )
 from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._outcomes import Outcomes
-from harmonrank.metrics._requests import request_layout
 from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import kernel
 from harmonrank.support.options import checked_whole
@@ -70,8 +70,8 @@ def value_at_k(
     >>> value_at_k([2, 3, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
     5.5
     """
-    found = _request_values(scores, labels, groups, k, value, event_weight)
-    return float(found.mean()) if found.size else float("nan")
+    each = _request_values(scores, labels, groups, k, value, event_weight)
+    return float(each.mean()) if each.size else float("nan")
 
 
 def events_at_k(
@@ -115,10 +115,10 @@ def value_interval(
     >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
     Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)
     """
-    found = _request_values(scores, labels, groups, k, value, event_weight)
-    if not found.size:
+    each = _request_values(scores, labels, groups, k, value, event_weight)
+    if not each.size:
         return Interval(float("nan"), float("nan"), float("nan"), level)
-    return percentiles(float(found.mean()), _resampled(found, replicates, seed), level)
+    return percentiles(float(each.mean()), _resampled(each, replicates, seed), level)
 
 
 def bootstrap_values(
@@ -140,8 +140,8 @@ def bootstrap_values(
     >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
     array([3., 3.])
     """
-    found = _request_values(scores, labels, groups, k, value, event_weight)
-    return _resampled(found, replicates, seed)
+    each = _request_values(scores, labels, groups, k, value, event_weight)
+    return _resampled(each, replicates, seed)
 
 
 def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
@@ -171,8 +171,8 @@ def _request_values(
     shown, order, starts = _shown(values, groups, k, event_weight)
     if not order.size:
         return np.empty(0)
-    found: FloatArray = np.add.reduceat((shown * (table @ worth))[order], starts[:-1])
-    return found
+    each: FloatArray = np.add.reduceat((shown * (table @ worth))[order], starts[:-1])
+    return each
 
 
 def _events(labels: ArrayLike | Outcomes, rows: int) -> LabelArray:

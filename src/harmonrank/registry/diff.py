@@ -10,7 +10,7 @@ import numpy as np
 from harmonrank.data import Source, read_log
 from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method
-from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.position import corrected
 from harmonrank.metrics import Interval, spearman
 from harmonrank.registry.guardrails import change_of
 from harmonrank.registry.version import Version

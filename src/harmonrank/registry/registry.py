@@ -22,7 +22,7 @@ import harmonrank
 from harmonrank.data import Log, Source, read_log
 from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method, load
-from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.position import corrected
 from harmonrank.registry.diff import Diff, diff_of
 from harmonrank.registry.guardrails import Guardrails, checks_of
 from harmonrank.registry.version import (

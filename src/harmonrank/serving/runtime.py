@@ -12,8 +12,8 @@ import polars as pl
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
-from harmonrank.fusion.points import point_of
 from harmonrank.fusion.request import checked_candidates
+from harmonrank.fusion.weights import point_of
 from harmonrank.support.errors import DataError, UsageError
 
 FUSED = "fused"

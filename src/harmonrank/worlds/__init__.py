@@ -39,11 +39,26 @@ __all__ = [
     "world_schema",
 ]
 
-from harmonrank.worlds.additive import Additive, draw_effects
-from harmonrank.worlds.draws import BLOCK, Draws, block_generator, draw_block, draw_requests
-from harmonrank.worlds.named import AnyWorld, world, world_names
+from harmonrank.worlds.draws import (
+    BLOCK,
+    Additive,
+    Draws,
+    block_generator,
+    draw_block,
+    draw_effects,
+    draw_requests,
+)
 from harmonrank.worlds.normal import conditional, mean_sigmoid, normal_nodes, runs_of
 from harmonrank.worlds.plain_world import PlainWorld, View, upstream_scores
-from harmonrank.worlds.presets import PRESETS, Recipe, draw, preset, stronger
+from harmonrank.worlds.presets import (
+    PRESETS,
+    AnyWorld,
+    Recipe,
+    draw,
+    preset,
+    stronger,
+    world,
+    world_names,
+)
 from harmonrank.worlds.sample import Sample, sample_blocks
 from harmonrank.worlds.simulation import SCHEMA, Simulation, as_frame, simulate, world_schema

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harmonrank.support.kernel import kernel
 from harmonrank.support.parallel import each_part
-from harmonrank.worlds.additive import Floats
+from harmonrank.worlds.draws import Floats
 
 _CHUNK = 1024
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.worlds.additive import Additive, Floats
-from harmonrank.worlds.draws import Draws, draw_block
+from harmonrank.worlds.draws import Additive, Draws, Floats, draw_block
 from harmonrank.worlds.normal import conditional, mean_sigmoid, runs_of
 from harmonrank.worlds.sample import Sample, sample_blocks
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import MOST_WHOLE, checked_whole
-from harmonrank.worlds.additive import Floats
-from harmonrank.worlds.draws import BLOCK
+from harmonrank.worlds.draws import BLOCK, Floats
 
 
 @dataclass(frozen=True, eq=False)

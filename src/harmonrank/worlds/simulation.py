@@ -16,7 +16,7 @@ from harmonrank.data.reading.parquet import writing
 from harmonrank.metrics import auc, best_score
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage.files import new_folder, write_json
-from harmonrank.worlds.named import AnyWorld
+from harmonrank.worlds.presets import AnyWorld
 from harmonrank.worlds.sample import Sample
 
 SCHEMA = "schema.toml"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harmonrank.fusion.baselines.calibrations import fit_calibrations
+from harmonrank.fusion.baselines.closed_form import fit_calibrations
 from harmonrank.metrics import fit_logistic, sigmoid
 from harmonrank.model.fit_rows import cut_rows
 

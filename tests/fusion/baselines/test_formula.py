@@ -7,8 +7,7 @@ import pytest
 from check_method import SCHEMA, planted
 from harmonrank.data import read_log
 from harmonrank.fusion import method_class
-from harmonrank.fusion.baselines.formula import FORMS, Formula, Scale
-from harmonrank.fusion.baselines.formula_rows import thinned
+from harmonrank.fusion.baselines.formula import FORMS, Formula, Scale, thinned
 from harmonrank.metrics import auc
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.support.errors import DependencyError, UsageError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import harmonrank as hr
 from check_method import SCHEMA, planted, quick
 from harmonrank.fusion import METHODS
-from harmonrank.fusion.score_map import ScoreMap
+from harmonrank.fusion.fitted import ScoreMap
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.support.errors import DataError, ModelFileError
 from saving import rewrite_arrays

@@ -11,7 +11,7 @@ from check_method import SCHEMA, after_a_swap, planted, quick
 from harmonrank.data import ContextEncoder, read_log
 from harmonrank.fusion.drift.imputation import imputed
 from harmonrank.fusion.drift.reference import Reference
-from harmonrank.fusion.quality.missing_scores import missing_of
+from harmonrank.fusion.quality.upstream import missing_of
 from harmonrank.support.errors import DataError
 
 

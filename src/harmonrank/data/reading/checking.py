@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import clock_part, instants
-from harmonrank.data.reading.faults import Faults
+from harmonrank.data.reading.tables import Faults
 from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
@@ -141,8 +141,8 @@ class TableCheck:
         if self._refuse(
             column, values, (weight >= 0) & _finite(weight), "must be finite and 0 or more"
         ):
-            found = weight.to_numpy()
-            if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
+            numbers = weight.to_numpy()
+            if numbers.mean(dtype=np.longdouble) * len(numbers) > np.finfo(np.float64).max:
                 self.faults.add(column, "has an infinite sum; divide all weights by the largest.")
 
     def position(self, name: str | None) -> None:

@@ -13,9 +13,8 @@ from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.kinds import lineage
 from harmonrank.data.log import Log
 from harmonrank.data.reading.checking import TableCheck, is_lost
-from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.forks import require_polars_threads
-from harmonrank.data.reading.tables import Source, column_names, describe, open_table
+from harmonrank.data.reading.tables import Faults, Source, column_names, describe, open_table
 from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
 
@@ -106,15 +105,15 @@ def named_columns(
         sample_weight: Without labels: also sample weights, where the table has them.
     """
     weighted = labels or (sample_weight and schema.sample_weight in there)
-    found: dict[str, Iterable[str | None]] = {
+    columns: dict[str, Iterable[str | None]] = {
         "score": schema.score_columns,
         "context": table_columns(schema.context, there),
         "sample_weight": (schema.sample_weight,) if weighted else (),
     }
     if labels:
-        found |= {"request": (schema.request,), "position": (schema.position,)}
-        found |= {"label": schema.names, "truth": _truth_columns(there, schema)}
-    return {role: [name for name in names if name] for role, names in found.items()}
+        columns |= {"request": (schema.request,), "position": (schema.position,)}
+        columns |= {"label": schema.names, "truth": _truth_columns(there, schema)}
+    return {role: [name for name in names if name] for role, names in columns.items()}
 
 
 def _shown(check: TableCheck, schema: Schema) -> np.ndarray | None:
@@ -142,8 +141,8 @@ def _ones(frame: pl.DataFrame, name: str) -> np.ndarray:
         frame.schema[name].is_numeric() or frame.schema[name] == pl.Boolean
     ):
         return np.zeros(frame.height, dtype=bool)
-    found: np.ndarray = frame[name].cast(pl.Float64).to_numpy() == 1  # null becomes NaN
-    return found
+    ones: np.ndarray = frame[name].cast(pl.Float64).to_numpy() == 1  # null becomes NaN
+    return ones
 
 
 def _labels(frame: pl.DataFrame, schema: Schema, shown: np.ndarray | None) -> np.ndarray:

@@ -77,10 +77,10 @@ def pieces(
     types: Any = path.types() if isinstance(path, TableFiles) and len(files) > 1 else None
     at_once = 1
     reads = _reads(files, rows, lambda: at_once)
-    for found in ahead(lambda read: read_piece(*read), reads):
-        at_once = _at_once(found, rows)
-        for low in range(0, found.height, rows):
-            piece = found.slice(low, rows)
+    for frame in ahead(lambda read: read_piece(*read), reads):
+        at_once = _at_once(frame, rows)
+        for low in range(0, frame.height, rows):
+            piece = frame.slice(low, rows)
             yield piece if types is None else piece.select(by_name(*types)).cast(types)
 
 
@@ -108,13 +108,13 @@ def _reads(
             first += many
 
 
-def _at_once(found: pl.DataFrame, rows: int) -> int:
+def _at_once(frame: pl.DataFrame, rows: int) -> int:
     """Return how many pieces to read in one go.
 
     A row group that two reads share is decoded twice, so fewer and larger ones are faster, as far
     as they take little memory.
     """
-    size = found.estimated_size() / max(found.height, 1) * rows
+    size = frame.estimated_size() / max(frame.height, 1) * rows
     return max(1, min(_MOST_AT_ONCE, int(_READ_BYTES / max(size, 1))))
 
 

@@ -92,17 +92,17 @@ def store_files(url: str) -> list[StoreFile]:
         )
     pattern = f"{url.rstrip('/')}/**/*.parquet" if folder and not has_pattern(url) else url
     root = re.split(r"[*?\[]", pattern)[0].rpartition("/")[0]
-    found = [
+    paths = [
         path for path in _listed(pattern, name) if not re.search(r"/[._]", path.removeprefix(root))
     ]
-    if not found and has_pattern(url):
+    if not paths and has_pattern(url):
         raise DataError(f"There is no file like '{name}'; check the pattern.")
-    if not found:
+    if not paths:
         raise DataError(
             f"'{name}' is a folder without a table; expected parquet files whose names do not "
             "begin with a dot or an underscore."
         )
-    return [StoreFile(path) for path in sorted(found)]
+    return [StoreFile(path) for path in sorted(paths)]
 
 
 def _listed(pattern: str, name: str) -> list[str]:

@@ -92,12 +92,19 @@ class TableFiles:
     def types(self, columns: Sequence[str] | None = None) -> dict[str, pl.DataType]:
         """Return the common type of each column, of parquet or arrow; of all, if none is named."""
         names = self.columns if columns is None else columns
-        common: dict[str, pl.DataType] = {}
+        parts = []
         for path in self.paths:
             with reading(path, self.kind):
                 there = self._types_of(path)
-            for name in names:
-                common[name] = _joined(common.get(name, there[name]), there[name], path, name)
+            parts.append({name: there[name] for name in names})
+        return self._common(parts)
+
+    def _common(self, parts: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
+        """Return the type of each column that holds the values of all files."""
+        common: dict[str, pl.DataType] = {}
+        for path, types in zip(self.paths, parts, strict=True):
+            for name, kind in types.items():
+                common[name] = _joined(common.get(name, kind), kind, path, name)
         return common
 
     def read(self, columns: Sequence[str]) -> pl.DataFrame:
@@ -114,10 +121,7 @@ class TableFiles:
     def _joined(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         if len(parts) == 1:
             return parts[0]
-        common: dict[Any, Any] = {}
-        for path, part in zip(self.paths, parts, strict=True):
-            for name, found in part.schema.items():
-                common[name] = _joined(common.get(name, found), found, path, name)
+        common: Any = self._common([part.schema for part in parts])
         return pl.concat([part.cast(common) for part in parts])
 
     def _read(self, path: TableFile, columns: list[str], rows: int | None = None) -> pl.DataFrame:
@@ -125,11 +129,11 @@ class TableFiles:
             if self.kind == "csv":
                 assert isinstance(path, Path), "only parquet is read by URL"
                 # All rows decide a column's type: one that begins with whole numbers may go on
-                # with fractions. Columns are named by their places.
+                # with fractions. Columns are named by their numbers.
                 there = self._columns_of(path)
-                places = sorted(there.index(name) for name in columns)
+                numbers = sorted(there.index(name) for name in columns)
                 frame = pl.read_csv(
-                    path, columns=places, infer_schema_length=None, n_rows=rows, glob=False
+                    path, columns=numbers, infer_schema_length=None, n_rows=rows, glob=False
                 )
                 if len(self.paths) > 1:
                     # A part may have no value in a column, which then has any type.

@@ -101,13 +101,13 @@ def _stored(url: str) -> Sequence[TableFile]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(file for file in _inside(path) if _kind(file) is not None)
-        if not found:
+        tables = sorted(file for file in _inside(path) if _kind(file) is not None)
+        if not tables:
             raise DataError(
                 f"'{path}' is a folder without a table; expected parquet, csv or arrow files whose "
                 "names do not begin with a dot or an underscore."
             )
-        return found
+        return tables
     if path.exists():
         return [path]
     if any(sign in str(path) for sign in "*?["):
@@ -123,8 +123,8 @@ def _files(path: Path) -> list[Path]:
 def _matches(pattern: Path) -> list[Path]:
     # Not `Path.glob`, whose patterns begin in a folder; this one may be absolute or not.
     names = glob.glob(str(pattern), recursive=True)  # noqa: PTH207
-    found = sorted(map(Path, names))
-    seen = [path for path in found if not path.name.startswith((".", "_"))]
+    matches = sorted(map(Path, names))
+    seen = [path for path in matches if not path.name.startswith((".", "_"))]
     if not seen:
         raise DataError(f"There is no file like '{pattern}'; check the pattern.")
     return list(dict.fromkeys(file for path in seen for file in _files(path)))

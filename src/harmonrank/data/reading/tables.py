@@ -1,6 +1,7 @@
-"""Tables: a file or data frame in, checked columns out."""
+"""Tables: a file or data frame in, checked columns out, and all that is wrong said at once."""
 
 __all__ = [
+    "Faults",
     "Source",
     "check_columns",
     "column_names",
@@ -10,7 +11,9 @@ __all__ = [
     "open_table",
 ]
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -19,11 +22,10 @@ import polars as pl
 # A column may be called '*' or '^a$', which polars would take for a pattern anywhere else.
 from polars.selectors import by_name
 
-from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.table_files import TableFiles, side_by_side
 from harmonrank.data.reading.table_paths import is_paths, shown_name
-from harmonrank.support.errors import DataError, DependencyError
+from harmonrank.support.errors import DataError, DependencyError, did_you_mean
 from harmonrank.support.extras import remedy
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from harmonrank.data.log import Log
+
+_MOST_LISTED = 20
+
 
 Source = Union[
     str,
@@ -45,6 +50,60 @@ Source = Union[
 ]
 """A path or a URL of parquet, csv or arrow (a file, a folder or a glob), a list of such, a polars,
 pandas or pyarrow table, or a log read before."""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Gathers what is wrong with the columns of a table.
+
+    Attributes:
+        table: How errors call the table.
+    """
+
+    table: str
+    _faults: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, column: str, sentence: str) -> None:
+        """Add a fault: the column with its role, and how the sentence about it goes on."""
+        table = "the table" if self.table == "The table" else self.table
+        self._faults.append((f"{column} of {table} {sentence}", f"{column} {sentence}"))
+
+    def present(self, there: Iterable[str], wanted: Iterable[str]) -> list[str]:
+        """Return the wanted columns that are there once; note the others.
+
+        Raises:
+            DataError: None of them is there.
+        """
+        counts, once = Counter(there), []
+        for name in dict.fromkeys(wanted):
+            if counts[name] == 1:
+                once.append(name)
+                continue
+            if counts[name]:
+                rest = f"{counts[name]} columns named '{name}'; expected one, so rename or drop "
+                fault = f"{rest}the others."
+            else:
+                hint = did_you_mean(name, counts) if counts else "It has no columns."
+                fault = f"no column '{name}'. {hint}"
+            self._faults.append((f"{self.table} has {fault}", f"It has {fault}"))
+        if not once:
+            self.refuse()
+        return once
+
+    def refuse(self) -> None:
+        """Raise one error: a sentence for a single fault, a list for several.
+
+        Raises:
+            DataError: There is a fault.
+        """
+        if not self._faults:
+            return
+        if len(self._faults) == 1:
+            raise DataError(self._faults[0][0])
+        lines = [f"\n- {listed}" for _, listed in self._faults[:_MOST_LISTED]]
+        if len(self._faults) > _MOST_LISTED:
+            lines.append(f"\n- and {len(self._faults) - _MOST_LISTED} more.")
+        raise DataError(f"{self.table} has {len(self._faults)} faults:{''.join(lines)}")
 
 
 def open_table(source: Source, columns: Sequence[str], *, empty: bool = False) -> pl.DataFrame:

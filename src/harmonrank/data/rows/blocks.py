@@ -12,6 +12,7 @@ __all__ = [
     "HeldBlocks",
     "SpilledBlocks",
     "drawn_rows",
+    "places_in_block",
     "starts_of",
 ]
 
@@ -36,7 +37,7 @@ _SMALLEST = 4096  # Bytes; a smaller array is not worth a place in a file.
 
 Block = TypeVar("Block")
 Made = TypeVar("Made")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def starts_of(rows: int, size: int = BLOCK_ROWS) -> range:
@@ -60,6 +61,17 @@ def drawn_rows(rows: int, most: int, rng: np.random.Generator | None = None) -> 
     return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
 
 
+def places_in_block(places: np.ndarray, first: int, rows: int) -> np.ndarray:
+    """Return those of some places of a log, ascending, that a block of so many rows has, in it.
+
+    >>> places_in_block(np.array([1, 5, 6, 9]), first=4, rows=4)
+    array([1, 2])
+    """
+    low, high = np.searchsorted(places, [first, first + rows])
+    inside: np.ndarray = places[low:high] - first
+    return inside
+
+
 class Blocks(ABC, Generic[Block]):
     """The parts of a log in their order, wherever they are kept."""
 
@@ -75,7 +87,7 @@ class Blocks(ABC, Generic[Block]):
     def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
         """Keep other blocks where these are kept."""
 
-    def _visit(self, look: Callable[[int, Block], Found]) -> Iterator[Found]:
+    def _visit(self, look: Callable[[int, Block], Result]) -> Iterator[Result]:
         """Yield what is made of every block and its number, in order.
 
         Two blocks are worked on at once, where there are threads for it.
@@ -83,8 +95,8 @@ class Blocks(ABC, Generic[Block]):
         return in_turn(lambda number: look(number, self[number]), len(self))
 
     def each(
-        self, work: Callable[..., Found], *given: Any, own: Sequence[Any] | None = None
-    ) -> Iterator[Found]:
+        self, work: Callable[..., Result], *given: Any, own: Sequence[Any] | None = None
+    ) -> Iterator[Result]:
         """Yield `work(block, *given)` of every block, in order: results are little, as sums are.
 
         Args:
@@ -105,8 +117,8 @@ class Blocks(ABC, Generic[Block]):
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return the sums over all blocks; `work` gives a tuple of things that can be added."""
         tree = SumTree()
-        for number, found in enumerate(self.each(work, *given)):
-            tree.add(PartSum(number, number + 1, found))
+        for number, values in enumerate(self.each(work, *given)):
+            tree.add(PartSum(number, number + 1, values))
         return tree.total()
 
 
@@ -131,7 +143,7 @@ class HeldBlocks(Blocks[Block]):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Extent:
     """Where in the file an array is."""
 
     kind: np.dtype[Any]
@@ -165,7 +177,7 @@ class SpilledBlocks(Blocks[Block]):
 
     def __getitem__(self, number: int) -> Block:
         kind, parts = self._blocks[number]
-        values = {k: self._read(v) if isinstance(v, _Place) else v for k, v in parts.items()}
+        values = {k: self._read(v) if isinstance(v, _Extent) else v for k, v in parts.items()}
         block: Block = kind(**values)
         return block
 
@@ -182,10 +194,10 @@ class SpilledBlocks(Blocks[Block]):
         return block
 
     def _rows(self, value: Any, rows: slice) -> Any:
-        if isinstance(value, _Place):
+        if isinstance(value, _Extent):
             each = value.kind.itemsize * int(np.prod(value.shape[1:], dtype=np.int64))
             shape = (rows.stop - rows.start, *value.shape[1:])
-            return self._read(_Place(value.kind, shape, value.offset + rows.start * each))
+            return self._read(_Extent(value.kind, shape, value.offset + rows.start * each))
         return value[rows] if isinstance(value, np.ndarray) else value
 
     @property
@@ -203,14 +215,14 @@ class SpilledBlocks(Blocks[Block]):
     def _written(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.nbytes < _SMALLEST:
             return value
-        array, place = np.ascontiguousarray(value), _Place(value.dtype, value.shape, self._end)
+        array, place = np.ascontiguousarray(value), _Extent(value.dtype, value.shape, self._end)
         left = _bytes_of(array)
         while left:
             done = os.pwrite(self._file, left, self._end)
             left, self._end = left[done:], self._end + done
         return place
 
-    def _read(self, place: _Place) -> np.ndarray:
+    def _read(self, place: _Extent) -> np.ndarray:
         array = np.empty(place.shape, place.kind)
         left, offset = _bytes_of(array), place.offset
         while left:

@@ -34,18 +34,18 @@ def concatenated(logs: Sequence[Log]) -> Log:
     if len(logs) == 1:
         return first
 
-    found: dict[str, np.ndarray | None] = {}
+    arrays_of: dict[str, np.ndarray | None] = {}
     for role in OPTIONAL:
         arrays = [array for log in logs if (array := getattr(log, role)) is not None]
         if 0 < len(arrays) < len(logs):
             raise DataError(f"Some rows have {role.replace('_', ' ')}, and others have not.")
-        found[role] = np.concatenate(arrays) if arrays else None
-    if found["request"] is not None:
-        found["request"] = _renumbered(logs)
+        arrays_of[role] = np.concatenate(arrays) if arrays else None
+    if arrays_of["request"] is not None:
+        arrays_of["request"] = _renumbered(logs)
     scores = np.concatenate([log.scores for log in logs])
     draws = {name: np.concatenate([log.draws[name] for log in logs]) for name in first.draws}
     context = _contexts([log.context for log in logs])
-    changed: Any = {"scores": scores, "context": context, "draws": draws, **found}
+    changed: Any = {"scores": scores, "context": context, "draws": draws, **arrays_of}
     return replace(first, **changed)
 
 

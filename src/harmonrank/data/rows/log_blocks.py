@@ -1,7 +1,16 @@
 """Blocks of a log: in memory, or of a parquet table as checked logs that are read when needed."""
 
-__all__ = ["FileBlocks", "LogBlocks", "MemoryBlocks", "RowChoice", "log_blocks"]
+__all__ = [
+    "FileBlocks",
+    "LogBlocks",
+    "MemoryBlocks",
+    "RowChoice",
+    "log_blocks",
+    "memory_limit",
+    "needed_memory",
+]
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -20,15 +29,60 @@ from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.table_paths import Paths, is_paths
 from harmonrank.data.reading.tables import Source, check_columns, describe
 from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, HeldBlocks, SpilledBlocks, starts_of
-from harmonrank.data.rows.memory import memory_limit, needed_memory
 from harmonrank.data.schema import Schema
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, UsageError
 
-Found = TypeVar("Found")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SHARE = 0.5  # Of the memory that is free: others use some, and so does what follows.
+_FALLBACK = 4 << 30
+# What a fit and its checks take beside each number that is read, measured at 10M rows.
+_BYTES = 24
+
+Result = TypeVar("Result")
 Made = TypeVar("Made")
 
 RowChoice = Callable[[Log, int], np.ndarray]
 """Which rows of a block are taken, given the place of its first one: their places in the block."""
+
+
+def memory_limit(text: str | None) -> int:
+    """Return how many bytes '3GB' says; without it, half of what is free.
+
+    >>> memory_limit("3GB") == 3 << 30
+    True
+
+    Raises:
+        UsageError: It is no such size.
+    """
+    if text is None:
+        return int(_SHARE * _free())
+    size = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", text, re.IGNORECASE)
+    if size is None or not float(size[1]):
+        raise UsageError(f"--memory takes a size such as 3GB or 500MB. Got '{text}'.")
+    return int(float(size[1]) * _UNITS[size[2].upper()])
+
+
+def _free() -> int:
+    """Return how many bytes are free, as the system tells; 4 GB where it does not."""
+    try:
+        facts = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return _FALLBACK
+    available = re.search(r"MemAvailable:\s+([0-9]+) kB", facts)
+    return _FALLBACK if available is None else int(available[1]) << 10
+
+
+def needed_memory(source: Paths, schema: Schema) -> int:
+    """Return about how many bytes it takes to have the rows of a parquet table in memory.
+
+    0 of a table of another kind, whose rows can be counted only by reading them.
+    """
+    files = TableFiles.of(source)
+    if files.kind != "parquet":
+        return 0
+    given = (schema.request, schema.sample_weight, schema.position)
+    columns = 2 * len(schema.names) + len(schema.context) + sum(name is not None for name in given)
+    return count_rows(files) * columns * _BYTES
 
 
 class LogBlocks(Blocks[Log]):
@@ -37,12 +91,10 @@ class LogBlocks(Blocks[Log]):
     Attributes:
         schema: Which column is what.
         name: What errors call the log.
-        folder: Where what is made of blocks is kept; None for that of temporary files.
     """
 
     schema: Schema
     name: str
-    folder: Path | None = None
     _size: int
     _choice: RowChoice | None = None
     _change: Callable[[Log], Log] | None = None
@@ -121,20 +173,10 @@ class FileBlocks(LogBlocks):
     Args:
         source: A file, a folder, a glob or a list of them.
         schema: Which column is what.
-        labels: Also read labels, requests and the like.
         size: Rows of a block; `BLOCK_ROWS` if left out.
-        folder: Where what is made of blocks is kept.
     """
 
-    def __init__(
-        self,
-        source: Paths,
-        schema: Schema,
-        *,
-        labels: bool = True,
-        size: int | None = None,
-        folder: Path | None = None,
-    ) -> None:
+    def __init__(self, source: Paths, schema: Schema, *, size: int | None = None) -> None:
         require_polars_threads(f"Reading {describe(source)}")
         self._files, self.name = TableFiles.of(source), describe(source)
         if self._files.kind != "parquet":
@@ -142,9 +184,8 @@ class FileBlocks(LogBlocks):
                 f"Only parquet is read in blocks, of which one at a time is in memory. Got "
                 f"{self.name}, a {self._files.kind} table; convert it, or raise --memory."
             )
-        self.schema, self._labels = schema, labels
-        self._size, self.folder = size or BLOCK_ROWS, folder
-        named = named_columns(schema, self._files.columns, labels=labels)
+        self.schema, self._size = schema, size or BLOCK_ROWS
+        named = named_columns(schema, self._files.columns)
         self._columns = list(dict.fromkeys(chain(*named.values())))
         check_columns(source, self._files.columns, self._columns)
         self._types = self._files.types(self._columns)
@@ -159,7 +200,7 @@ class FileBlocks(LogBlocks):
 
     def _part(self, first: int, end: int) -> Log:
         frame = self._frame(first, end)
-        return read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)
+        return read_log(frame, self.schema, first_row=first, name=self.name)
 
     def _frame(self, first: int, end: int) -> pl.DataFrame:
         """Return some rows, of as many files as they are in."""
@@ -174,13 +215,13 @@ class FileBlocks(LogBlocks):
                 parts.append(piece.cast(types))  # type: ignore[arg-type]
         return parts[0] if len(parts) == 1 else pl.concat(parts)
 
-    def _visit(self, look: Callable[[int, Log], Found]) -> Iterator[Found]:
+    def _visit(self, look: Callable[[int, Log], Result]) -> Iterator[Result]:
         # One block is read while another is worked on.
         for number, log in enumerate(ahead(self.__getitem__, range(len(self)))):
             yield look(number, log)
 
     def _kept(self, blocks: Iterable[Made]) -> Blocks[Made]:
-        return SpilledBlocks(blocks, self.folder)
+        return SpilledBlocks(blocks)
 
 
 def log_blocks(

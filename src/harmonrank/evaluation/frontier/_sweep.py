@@ -14,7 +14,7 @@ import numpy as np
 from harmonrank.data import Log, Source
 from harmonrank.data.kinds import lineage
 from harmonrank.fusion import Method
-from harmonrank.fusion.fitting.fit import evaluation_log
+from harmonrank.fusion.fit import evaluation_log
 from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc

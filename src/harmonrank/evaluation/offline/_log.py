@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema, Source, open_table, read_log
-from harmonrank.data.examination import chances_at
 from harmonrank.data.hashing import hash_shares
+from harmonrank.data.values import chances_at
 from harmonrank.fusion import method_class
-from harmonrank.fusion.position.correction import MOST_WEIGHT, corrected
+from harmonrank.fusion.position import MOST_WEIGHT, corrected
 from harmonrank.support.errors import DataError, UsageError
 
 _MOST_ROWS = 200_000

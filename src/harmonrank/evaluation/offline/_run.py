@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Schema, Source
-from harmonrank.data.examination import chances_at
 from harmonrank.data.reading.forks import require_polars_threads
+from harmonrank.data.values import chances_at
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.offline._log import LoggedRequests, read_requests
 from harmonrank.evaluation.offline._result import OfflineObjective, OfflineResult

@@ -1,6 +1,15 @@
-"""Closed form: calibrate every score on its own, weight by 1/(π(1−π)), add."""
+"""Closed forms: weight each score by 1/(π(1−π)) and add, calibrated on its own or as it comes.
 
-__all__ = ["ClosedForm", "ClosedFormConfig"]
+Calibrations are each score's own curve, from sums over rows in blocks.
+"""
+
+__all__ = [
+    "ClosedForm",
+    "ClosedFormConfig",
+    "PrevalenceWeights",
+    "PrevalenceWeightsConfig",
+    "fit_calibrations",
+]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +18,62 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
-from harmonrank.fusion.baselines.calibrations import fit_calibrations
-from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.fusion.quality.block_areas import SortedRows, curve_of, sorted_rows
-from harmonrank.metrics import logit, sigmoid
+from harmonrank.metrics import fit_logistic_curves, logistic_likelihood, logit, sigmoid
 from harmonrank.model.fit_rows import FitRows
+from harmonrank.support.newton import Likelihood
 from harmonrank.support.storage.arrays import Array
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A block: (rows, M) logits and labels, and what each label counts, (rows, M) or (rows, 1)."""
+
+    logits: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray | None
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.ones((len(self.logits), 1)) if self.counts is None else self.counts
+
+
+def fit_calibrations(blocks: Blocks[FitRows]) -> np.ndarray:
+    """Return slope and intercept of P(y_m=1 | s_m) = σ(slope·logit(s_m) + intercept), (M, 2).
+
+    All objectives at once, with the results of `harmonrank.metrics.fit_logistic`. The rows are
+    looked at about ten times.
+    """
+    rows = blocks.made(_prepared)
+    seen, mass, positive = rows.total(_masses)
+
+    def look(theta: np.ndarray) -> Likelihood:
+        value, slope, curvature = rows.total(_likelihood, theta)
+        # Only ratios of weights matter: the pull is measured in rows of mean weight.
+        scale = (seen / mass)[:, None]
+        return Likelihood(value * scale[:, 0], slope * scale, curvature * scale[:, :, None])
+
+    return fit_logistic_curves(look, positive / mass).theta
+
+
+def _prepared(rows: FitRows) -> _Rows:
+    counts, labels = rows.counts(), rows.labels
+    if counts is not None and counts.ndim == 1:
+        counts = counts[:, None]
+    known = labels.astype(np.float64 if labels.dtype.kind == "f" else np.uint8, copy=False)
+    return _Rows(logit(rows.scores), np.ascontiguousarray(known), counts)
+
+
+def _masses(rows: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how many rows show each objective, their weight, and that of the positive ones."""
+    counts = np.broadcast_to(rows.weights, rows.labels.shape)
+    return (counts > 0).sum(axis=0), counts.sum(axis=0), (counts * rows.labels).sum(axis=0)
+
+
+def _likelihood(rows: _Rows, theta: np.ndarray) -> Likelihood:
+    return logistic_likelihood(rows.logits, rows.labels, rows.weights, theta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +156,34 @@ def _sorted_by(blocks: Blocks[FitRows], m: int) -> Iterator[SortedRows]:
         if rows.rows:
             scores = rows.scores[:, m].astype(np.float64)
             yield sorted_rows(scores, rows.labels[:, m : m + 1], rows.weight)
+
+
+@dataclass(frozen=True)
+class AsTheyCome:
+    """p̂_m is what upstream gave."""
+
+    def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Return the scores."""
+        return scores.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class PrevalenceWeightsConfig:
+    """There is nothing to choose."""
+
+    name: ClassVar[str] = "prevalence-weights"
+    traits: ClassVar[Traits] = Traits(validates=False, workers=True)
+    state: ClassVar[type] = AsTheyCome
+
+    def fit(self, rows: TrainingRows) -> AsTheyCome:  # noqa: ARG002
+        """Learn nothing: the prevalences are known."""
+        return AsTheyCome()
+
+
+class PrevalenceWeights(Method):
+    """s = Σ_m w_m p̂_m / (π_m(1−π_m)), p̂_m what upstream gave: takes upstream at its word.
+
+    All it learns is the prevalence π, so it cannot over-fit: on little data it is hard to beat.
+    """
+
+    Config = PrevalenceWeightsConfig

@@ -1,9 +1,18 @@
 """Formulas: what engineers tune by hand, searched instead."""
 
-__all__ = ["FORMS", "Form", "Formula", "FormulaConfig", "FormulaFit", "SearchObjective"]
+__all__ = [
+    "FORMS",
+    "Form",
+    "Formula",
+    "FormulaConfig",
+    "FormulaFit",
+    "SearchObjective",
+    "best_formula",
+    "thinned",
+]
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,13 +21,12 @@ from msgspec import Meta
 from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.engine import current_engine, in_order
-from harmonrank.fusion.baselines.formula_rows import best_formula, thinned
-from harmonrank.fusion.fitting.rows import TrainingRows
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.protocol import TrainingRows, Traits
+from harmonrank.fusion.quality.block_areas import SortedRows, areas_of, sorted_rows
 from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import auc
-from harmonrank.model.fit_rows import FitRows, drawn_from
+from harmonrank.model.fit_rows import FitRows, drawn_from, joined
 from harmonrank.support.options import Count
 from harmonrank.support.storage.arrays import Array
 
@@ -30,6 +38,8 @@ _QUANTILES = 1025
 _FINALISTS = 8
 # Of more validation rows than these the best few are told apart on all of them, in blocks.
 _VALID_ROWS = 1_000_000
+
+_EXACT = 4  # Formulas that rows in memory cannot tell apart are few.
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +60,7 @@ class Scale:
 
     def rank(self, scores: np.ndarray) -> np.ndarray:
         """Return the share of training rows below each score, (rows, objectives)."""
-        shares = np.empty(scores.shape)
+        ranks = np.empty(scores.shape)
         for m, edges in enumerate(self.quantiles):
             # Equal quantiles are one score that many rows share: it ranks in their middle.
             low, high = (
@@ -58,8 +68,8 @@ class Scale:
                 np.searchsorted(edges, scores[:, m], side="right"),
             )
             between = np.interp(scores[:, m], edges, np.arange(_QUANTILES, dtype=np.float64))
-            shares[:, m] = np.where(high > low + 1, (low + high - 1) / 2, between)
-        return shares / (_QUANTILES - 1)
+            ranks[:, m] = np.where(high > low + 1, (low + high - 1) / 2, between)
+        return ranks / (_QUANTILES - 1)
 
 
 def _score_sums(rows: FitRows) -> tuple[float, np.ndarray]:
@@ -136,7 +146,7 @@ def _values(formulas: Sequence[Formula], objective: SearchObjective) -> list[flo
 
 @dataclass(frozen=True, eq=False)
 class FormulaFit:
-    """The formula that was found.
+    """The formula that won the search.
 
     Attributes:
         formula: With the best AUC-sum on the validation rows.
@@ -190,10 +200,9 @@ class FormulaConfig:
             some = rows.sample()
         else:
             some = thinned(rows.train, rows.rows, rows.prevalence, wanted, rng)
-        objective = _Objective(rows, scale)
-        finalists = self._finalists(objective.on(some), rng)
+        finalists = self._finalists(_objective(rows, scale, some), rng)
         valid = rows.valid_sample(_VALID_ROWS)
-        values = objective.on(valid).each(finalists)
+        values = _objective(rows, scale, valid).each(finalists)
         best = int(np.argmax(values))
         if rows.valid_rows > valid.rows and rows.schema.plain:
             fits = [FormulaFit(formula, scale, signs).scores for formula in finalists]
@@ -210,19 +219,74 @@ class FormulaConfig:
         return finalists
 
 
-@dataclass(frozen=True)
-class _Objective:
-    """Makes the objective of a search out of rows."""
-
-    rows: TrainingRows
-    scale: Scale
-
-    def on(self, some: FitRows) -> SearchObjective:
-        scores = some.scores.astype(np.float64, copy=False)
-        labels = outcomes_of_rows(some, self.rows.schema)
-        given = scores, self.scale.rank(scores), labels, some.weight
-        return SearchObjective(*given, self.rows.weights, self.scale)
+def _objective(rows: TrainingRows, scale: Scale, some: FitRows) -> SearchObjective:
+    """Return the objective of a search on some rows."""
+    scores = some.scores.astype(np.float64, copy=False)
+    labels = outcomes_of_rows(some, rows.schema)
+    return SearchObjective(scores, scale.rank(scores), labels, some.weight, rows.weights, scale)
 
 
 def _signs(weights: np.ndarray) -> np.ndarray:
     return np.where(weights < 0, -1.0, 1.0)
+
+
+def thinned(
+    blocks: Blocks[FitRows], rows: int, pi: np.ndarray, wanted: int, rng: np.random.Generator
+) -> FitRows:
+    """Draw about this many rows, positives of rare objectives first, and weigh them to make up.
+
+    The chance of a row is in proportion to 1 + Σ_m y_m/π_m, so that each objective's positives get
+    the same share of the sample, and a row counts for one over its chance: AUCs are not biased.
+
+    Args:
+        blocks: The rows.
+        rows: How many there are.
+        pi: (objectives,) prevalence.
+        wanted: About how many are to be drawn.
+        rng: Draws them.
+    """
+    rare = 1 / np.maximum(pi, 1 / rows)
+    share = wanted / (rows + float(blocks.total(_positives)[0] @ rare))
+    parts = []
+    for number in range(len(blocks)):
+        block = blocks[number]
+        chance = np.minimum((1.0 + block.labels @ rare) * share, 1.0)
+        # Numbers that are drawn in parts are those that are drawn at once.
+        some = np.flatnonzero(rng.random(block.rows) < chance)
+        part = block.taken(some)
+        parts.append(replace(part, weight=part.weights() / chance[some]))
+    return joined(parts)
+
+
+def _positives(rows: FitRows) -> tuple[np.ndarray]:
+    return (rows.labels.sum(axis=0, dtype=np.float64),)
+
+
+def best_formula(
+    formulas: Sequence[Callable[[np.ndarray], np.ndarray]],
+    values: Sequence[float],
+    blocks: Blocks[FitRows],
+    rows: int,
+    weights: np.ndarray,
+) -> int:
+    """Return which formula has the best AUC-sum on all rows, of the few that are best on some.
+
+    Args:
+        formulas: Each gives the fused scores of (rows, M) scores.
+        values: What each formula reached on some rows.
+        blocks: All rows.
+        rows: How many there are.
+        weights: (M,) what each AUC counts.
+    """
+    few = np.argsort(-np.asarray(values), kind="stable")[:_EXACT]
+
+    def scored(number: int) -> Iterator[SortedRows]:
+        for k in range(len(blocks)):
+            block = blocks[k]
+            if block.rows:
+                fused = formulas[number](block.scores)
+                yield sorted_rows(fused, block.labels, block.weight)
+
+    # An objective that the rows do not show cannot vote.
+    sums = [np.nansum(weights * areas_of(scored(int(k)), rows)) for k in few]
+    return int(few[int(np.argmax(sums))])

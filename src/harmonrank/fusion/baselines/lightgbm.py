@@ -9,9 +9,8 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.fusion.baselines.trees import Trees
-from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.support.extras import import_extra
 from harmonrank.support.options import Count, Nonnegative, Rate

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data.rows.blocks import Blocks, HeldBlocks
+from harmonrank.data.rows.blocks import Blocks, HeldBlocks, places_in_block
 from harmonrank.fusion.baselines.regression import (
     Design,
     RidgeRows,
@@ -16,9 +16,8 @@ from harmonrank.fusion.baselines.regression import (
     log_loss,
     predict,
 )
-from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.metrics import logit
 from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.support.options import Positive
@@ -172,10 +171,10 @@ def _second_moment(rows: FitRows, centre: np.ndarray) -> tuple[np.ndarray]:
 def _shown(blocks: Blocks[FitRows], m: int) -> Blocks[FitRows] | None:
     """Return the rows that show objective m; None if there are none."""
     first, counts = zip(*blocks.each(_shown_count, m), strict=True)
-    places = np.cumsum([0, *counts])
-    if not places[-1]:
+    starts = np.cumsum([0, *counts])
+    if not starts[-1]:
         return None
-    return blocks.made(_shown_rows, m, dict(zip(first, places.tolist(), strict=False)))
+    return blocks.made(_shown_rows, m, dict(zip(first, starts.tolist(), strict=False)))
 
 
 def _shown_count(rows: FitRows, m: int) -> tuple[int, int]:
@@ -183,10 +182,10 @@ def _shown_count(rows: FitRows, m: int) -> tuple[int, int]:
     return rows.first, rows.rows if shares is None else int((shares[:, m] > 0).sum())
 
 
-def _shown_rows(rows: FitRows, m: int, places: dict[int, int]) -> FitRows:
-    """Return those rows of a block, whose first one has this place among all of them."""
+def _shown_rows(rows: FitRows, m: int, starts: dict[int, int]) -> FitRows:
+    """Return those rows of a block; `starts` has the number of its first among all of them."""
     some = rows if rows.shares is None else rows.taken(np.flatnonzero(rows.shares[:, m] > 0))
-    return replace(some, first=places[rows.first], shares=None)
+    return replace(some, first=starts[rows.first], shares=None)
 
 
 def _design(
@@ -204,14 +203,13 @@ def _ridge_rows(rows: FitRows, *given: Any) -> RidgeRows:
     """Return the regressors of a block; `given` are centre, spread and slots."""
     design, labels = _design(rows.scores, rows.codes, *given), rows.labels
     known = labels.astype(np.float64 if labels.dtype.kind == "f" else np.uint8, copy=False)
-    found = design.numbers, design.codes, design.size, np.ascontiguousarray(known), rows.weight
-    return RidgeRows(*found, rows.first)
+    columns = design.numbers, design.codes, design.size, np.ascontiguousarray(known), rows.weight
+    return RidgeRows(*columns, rows.first)
 
 
 def _taken(rows: RidgeRows, some: np.ndarray) -> RidgeRows:
     """Return those rows of a block whose places in the log are asked for."""
-    low, high = np.searchsorted(some, [rows.first, rows.first + len(rows.numbers)])
-    index = some[low:high] - rows.first
+    index = places_in_block(some, rows.first, len(rows.numbers))
     weight = None if rows.weight is None else rows.weight[index]
     return RidgeRows(rows.numbers[index], rows.codes[index], rows.size, rows.labels[index], weight)
 

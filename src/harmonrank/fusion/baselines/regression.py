@@ -47,8 +47,8 @@ class Design:
     def of(cls, numbers: np.ndarray, codes: np.ndarray, slots: tuple[int, ...]) -> "Design":
         """Lay out the coefficients: intercept, numbers, then the slots of each feature."""
         first = 1 + numbers.shape[1] + np.cumsum([0, *slots])
-        places = (codes + first[:-1]).astype(np.int32).reshape(len(numbers), len(slots))
-        return cls(np.ascontiguousarray(numbers, dtype=np.float64), places, int(first[-1]))
+        positions = (codes + first[:-1]).astype(np.int32).reshape(len(numbers), len(slots))
+        return cls(np.ascontiguousarray(numbers, dtype=np.float64), positions, int(first[-1]))
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,16 @@ HESSIAN_PIECES = 4
 
 
 @inline_kernel
-def _linear(numbers: Any, codes: Any, i: int, theta: Any, found: Any) -> None:
-    """Set `found` to row i of Xθ, a number per objective."""
-    for m in range(len(found)):
-        found[m] = theta[0, m]
+def _linear(numbers: Any, codes: Any, i: int, theta: Any, logits: Any) -> None:
+    """Set `logits` to row i of Xθ, a number per objective."""
+    for m in range(len(logits)):
+        logits[m] = theta[0, m]
     for k in range(numbers.shape[1]):
-        for m in range(len(found)):
-            found[m] += numbers[i, k] * theta[1 + k, m]
+        for m in range(len(logits)):
+            logits[m] += numbers[i, k] * theta[1 + k, m]
     for c in range(codes.shape[1]):
-        for m in range(len(found)):
-            found[m] += theta[codes[i, c], m]
+        for m in range(len(logits)):
+            logits[m] += theta[codes[i, c], m]
 
 
 @inline_kernel

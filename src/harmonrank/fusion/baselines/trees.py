@@ -4,7 +4,7 @@ __all__ = ["Trees"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Self
+from typing import Annotated, Self, get_type_hints
 
 import numpy as np
 
@@ -69,9 +69,11 @@ class Trees:
                 tree[side] = np.where(
                     tree[side] >= 0, tree[side] + nodes[t], tree[side] - leaves[t]
                 )
+        declared = get_type_hints(cls, include_extras=True)
         joined = {
-            name: np.concatenate([tree[name] for tree in trees]).astype(kind)
-            for name, kind in _DTYPES.items()
+            name: np.concatenate([tree[name] for tree in trees]).astype(part.__metadata__[0].dtype)
+            for name, part in declared.items()
+            if name != "first"
         }
         return cls(first=first.astype(np.int32), **joined)
 
@@ -101,19 +103,6 @@ class Trees:
 
         each_part(work, len(edges) - 1)
         return p
-
-
-_DTYPES = {
-    "root": np.int32,
-    "feature": np.int32,
-    "threshold": np.float64,
-    "bits": np.int32,
-    "words": np.int32,
-    "left": np.int32,
-    "right": np.int32,
-    "leaf": np.float64,
-    "sets": np.uint32,
-}
 
 
 def _leads(root: np.ndarray, nodes: int, leaves: int) -> bool:

@@ -122,9 +122,3 @@ class Drift(Tabular):
 
     def _verdict(self, column: ColumnDrift) -> str:
         return "replaced" if column.column in self.replaced else column.verdict
-
-    def __str__(self) -> str:
-        return str(self.to_table())
-
-    def _repr_html_(self) -> str:
-        return self.to_table().to_html()

@@ -1,15 +1,17 @@
-"""Reference: what the scores looked like at the fit, given the context."""
+"""Reference: what scores looked like at the fit, given the context, and how they are matched."""
 
-__all__ = ["RECENT_ROWS", "Reference"]
+__all__ = ["FEWEST_RECENT", "RECENT_ROWS", "Recalibration", "Reference", "recent_rows"]
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
 
+from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.model.density.density import MOST_EFFECT
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.missing.density_fit import fit_incomplete_density
+from harmonrank.support.errors import DataError
 from harmonrank.support.logistic import score_logit
 from harmonrank.support.storage.arrays import Array
 
@@ -18,6 +20,9 @@ RECENT_ROWS = 200_000
 
 _Each = Annotated[np.ndarray, Array(("M",), low=-1e6, high=1e6)]
 _Effects = Annotated[np.ndarray, Array(("slots", "M"), low=-1e6, high=1e6, least=0)]
+
+FEWEST_RECENT = 1000
+"""Fewer rows cannot tell a change from chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +113,12 @@ class Reference:
             slots: New codes per feature.
         """
         first = np.cumsum([0, *slots])[:-1].astype(np.int64)
-        places = [start + code for start, code in zip(first, codes, strict=True)]
-        place = np.concatenate([np.empty(0, np.int64), *places])
+        moved = [start + code for start, code in zip(first, codes, strict=True)]
+        slot = np.concatenate([np.empty(0, np.int64), *moved])
 
         def wider(effects: np.ndarray) -> np.ndarray:
             wide = np.zeros((sum(slots), effects.shape[1]))
-            wide[place] = effects
+            wide[slot] = effects
             return wide
 
         return replace(self, first=first, mean=wider(self.mean), spread=wider(self.spread))
@@ -134,3 +139,50 @@ class Reference:
         centre, deviation = self.place(codes)
         away: np.ndarray = (score_logit(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
         return away
+
+
+@dataclass(frozen=True)
+class Recalibration:
+    """Matches moments: what any method can do about changed scores without labels.
+
+    With m and d the median and the standard deviation of a score's logit ℓ in the row's context,
+    now and at the fit,
+
+        ℓ' = m_fit(c) + d_fit(c) (ℓ − m_now(c)) / d_now(c),
+
+    eq. 11 of docs/default-method.md. A score that has only one value now is taken for the median of
+    its context at the fit.
+
+    Attributes:
+        fit: Of the rows that the method was fitted on.
+        now: Of the rows that it was recalibrated on.
+    """
+
+    fit: Reference
+    now: Reference
+
+    def scores(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the scores that rows with these codes would have had at the fit, (rows, M)."""
+        centre, deviation = self.now.place(codes)
+        fit_centre, fit_deviation = self.fit.place(codes)
+        alive = (self.now.constant == 0) & (deviation > 0)
+        away = (score_logit(scores) - centre) / np.where(alive, deviation, 1.0)
+        logits = fit_centre + fit_deviation * np.where(alive, away, 0.0)
+        matched: np.ndarray = 1 / (1 + np.exp(-logits))
+        return matched
+
+
+def recent_rows(table: Source, schema: Schema) -> Log:
+    """Return the rows of a table that count, drawn at random if there are very many.
+
+    Raises:
+        DataError: There are too few of them.
+    """
+    log = read_log(table, schema, labels=False, sample_weight=True).counted()
+    log.require_scores("recent")
+    if log.rows < FEWEST_RECENT:
+        raise DataError(
+            f"Recalibration needs at least {FEWEST_RECENT:,} recent rows that count to tell a "
+            f"change from chance. Got {log.rows:,}; wait for more."
+        )
+    return log.sampled(RECENT_ROWS)

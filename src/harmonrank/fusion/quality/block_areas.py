@@ -9,8 +9,7 @@ is that of all rows, to the last digits of a sum.
 __all__ = ["SortedRows", "areas_of", "curve_of", "sorted_rows"]
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -42,43 +41,36 @@ def sorted_rows(fused: np.ndarray, labels: np.ndarray, weight: np.ndarray | None
     return SortedRows(fused[order], labels[order], np.empty(0) if weight is None else weight[order])
 
 
-def areas_of(blocks: Iterable[SortedRows], rows: int, folder: Path | None = None) -> np.ndarray:
+def areas_of(blocks: Iterable[SortedRows], rows: int) -> np.ndarray:
     """Return the AUC of every objective; nan of one without a positive or without a negative.
 
     Args:
         blocks: All rows, in blocks of at least one row each.
         rows: About how many there are in all.
-        folder: Where they are kept meanwhile.
     """
-    kept, cuts = _kept(blocks, rows, folder)
-    return _areas(kept, cuts)
+    totals, ranges = [], []
+    for number, part in _ascending(*_kept(blocks, rows)):
+        weight = part.weight if len(part.weight) else None
+        totals.append(range_totals(part.fused, part.labels, weight))
+        ranges.append(number)
+    return whole_totals(totals, ranges).area
 
 
-def curve_of(
-    blocks: Iterable[SortedRows], rows: int, folder: Path | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def curve_of(blocks: Iterable[SortedRows], rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the knots of `fit_isotonic`, of rows in blocks with one label each.
 
     Pools of a part of the scores are pooled again with those of other parts: what falls within a
     part falls in the whole, so the result is that of all rows at once.
     """
-    kept, cuts = _kept(blocks, rows, folder)
     knots = []
-    for parts, single in _ascending(kept, cuts):
-        # Of a score that fills a part each block is a knot, and equal scores become one.
-        for some in ([part] for part in parts) if single else [list(parts)]:
-            if some:
-                weight = np.concatenate([_weights(part) for part in some])
-                labels = np.concatenate([part.labels[:, 0] for part in some])
-                fused = np.concatenate([part.fused for part in some])
-                knots.append(isotonic_pools(fused, labels, weight))
-    x, y, _ = isotonic_pools(*(np.concatenate(found) for found in zip(*knots, strict=True)))
+    for _, part in _ascending(*_kept(blocks, rows)):
+        weight = part.weight if len(part.weight) else np.ones(len(part.fused))
+        knots.append(isotonic_pools(part.fused, part.labels[:, 0], weight))
+    x, y, _ = isotonic_pools(*(np.concatenate(column) for column in zip(*knots, strict=True)))
     return x, y
 
 
-def _kept(
-    blocks: Iterable[SortedRows], rows: int, folder: Path | None
-) -> tuple[SpilledBlocks[SortedRows], np.ndarray]:
+def _kept(blocks: Iterable[SortedRows], rows: int) -> tuple[SpilledBlocks[SortedRows], np.ndarray]:
     """Return the blocks in a file, and where the range of their scores is cut."""
     edges: list[np.ndarray] = []
 
@@ -87,39 +79,26 @@ def _kept(
             edges.append(block.fused[:: max(1, len(block.fused) // _EDGES_ROWS)])
             yield block
 
-    kept = SpilledBlocks(seen(), folder)
+    kept = SpilledBlocks(seen())
     return kept, splitters_of(np.concatenate(edges), -(-rows // _PART_ROWS))
-
-
-def _weights(rows: SortedRows) -> np.ndarray:
-    return rows.weight if len(rows.weight) else np.ones(len(rows.fused))
 
 
 def _ascending(
     kept: SpilledBlocks[SortedRows], cuts: np.ndarray
-) -> Iterator[tuple[Iterator[SortedRows], bool]]:
-    """Yield the rows of each part, in the order of scores, and whether they are of one score."""
+) -> Iterator[tuple[int, SortedRows]]:
+    """Yield the number of each part and its rows, in the order of scores.
+
+    Of a score that fills a part each block comes by itself: tied rows need no common sort.
+    """
     starts = np.array(
         [[0, *np.searchsorted(kept[n].fused, cuts), len(kept[n].fused)] for n in range(len(kept))]
     )
     single = tied_ranges(cuts)
-    for part in range(starts.shape[1] - 1):
-        ends = starts[:, part], starts[:, part + 1]
+    for number in range(starts.shape[1] - 1):
+        ends = starts[:, number], starts[:, number + 1]
         slices = [(n, slice(int(a), int(b))) for n, (a, b) in enumerate(zip(*ends, strict=True))]
         some = (kept.part(n, rows) for n, rows in slices if rows.stop > rows.start)
-        yield some, bool(single[part])
-
-
-def _areas(kept: SpilledBlocks[SortedRows], cuts: np.ndarray) -> np.ndarray:
-    """Return the AUCs of all rows, part by part in the order of their scores."""
-    totals, places = [], []
-    for place, (parts, single) in enumerate(_ascending(kept, cuts)):
-        # Rows of one score need no common sort.
-        for some in ([part] for part in parts) if single else [list(parts)]:
-            if some:
-                weight = np.concatenate([part.weight for part in some])
-                fused = np.concatenate([part.fused for part in some])
-                labels = np.concatenate([part.labels for part in some])
-                totals.append(range_totals(fused, labels, weight if len(weight) else None))
-                places.append(place)
-    return whole_totals(totals, places).area
+        for parts in ([part] for part in some) if single[number] else [list(some)]:
+            if parts:
+                columns = ([getattr(part, f.name) for part in parts] for f in fields(SortedRows))
+                yield number, SortedRows(*map(np.concatenate, columns))

@@ -1,23 +1,40 @@
 """Whole requests of a table in blocks: what is no sum over rows is measured on some of them."""
 
-__all__ = ["SampledLog", "sampled_requests"]
+__all__ = ["SampledLog", "measurable", "require_measurable", "sampled_requests"]
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harmonrank.data import Log
-from harmonrank.data.rows.blocks import drawn_rows
+from harmonrank.data import Log, Schema
+from harmonrank.data.hashing import hashed
+from harmonrank.data.rows.blocks import drawn_rows, places_in_block
+from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
-from harmonrank.data.rows.row_choice import hashed
-from harmonrank.engine import Engine, in_order
-from harmonrank.fusion.quality.measurable import measurable
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, UsageError
 
 SAMPLE_ROWS = 500_000
 """About so many rows of whole requests stand for all, where sums do not do."""
+
+
+def measurable(schema: Schema) -> bool:
+    """Return whether rows in blocks are measured: neither positions nor other kinds of labels."""
+    return schema.plain and schema.position is None
+
+
+def require_measurable(schema: Schema) -> None:
+    """Refuse what is measured with all rows in memory.
+
+    Raises:
+        UsageError: The schema has a position, or a graded or conditional objective.
+    """
+    schema.require_plain("Measuring in blocks, of a table larger than --memory or on a cluster,")
+    if schema.position is not None:
+        raise UsageError(
+            f"Positions ('{schema.position}') are corrected with all rows in memory where a model "
+            "is measured; raise --memory, or leave the position out."
+        )
 
 
 @dataclass(frozen=True)
@@ -48,26 +65,17 @@ class SampledLog:
         )
 
 
-def sampled_requests(
-    blocks: LogBlocks, most: int | None = None, engine: Engine | None = None
-) -> SampledLog:
+def sampled_requests(blocks: LogBlocks, most: int | None = None) -> SampledLog:
     """Return about so many rows: all rows of requests drawn at random, or rows without requests.
 
     Args:
-        blocks: Where they are.
+        blocks: Where they are; workers read them, if the engine in use has some.
         most: About how many; `SAMPLE_ROWS` if left out.
-        engine: Whose workers read the blocks; this process if left out.
     """
     most = most or SAMPLE_ROWS
     index = drawn_rows(blocks.rows, most) if blocks.schema.request is None else None
-    share, firsts = most / blocks.rows, blocks.starts
-    found: Iterable[tuple[Log, np.ndarray]]
-    if engine is None:
-        read = zip(blocks.each(_same), firsts, strict=True)
-        found = (_drawn(log, first, index, share) for log, first in read)
-    else:
-        found = in_order(engine, _drawn_of, list(enumerate(firsts)), blocks, index, share)
-    pairs = [(log, places) for log, places in found if len(places)]
+    drawn = with_workers(blocks).each(_drawn, index, most / blocks.rows, own=blocks.starts)
+    pairs = [(log, places) for log, places in drawn if len(places)]
     if not pairs:
         raise DataError(
             f"No request was drawn from {blocks.rows:,} rows: they are of very few requests; check "
@@ -87,17 +95,5 @@ def _drawn(log: Log, first: int, index: np.ndarray | None, share: float) -> tupl
         assert log.request is not None
         some = np.flatnonzero(hashed(log.request) < share)
     else:
-        low, high = np.searchsorted(index, [first, first + log.rows])
-        some = index[low:high] - first
+        some = places_in_block(index, first, log.rows)
     return log.take(some), first + some
-
-
-def _drawn_of(
-    job: tuple[int, int], blocks: LogBlocks, index: np.ndarray | None, share: float
-) -> tuple[Log, np.ndarray]:
-    number, first = job
-    return _drawn(blocks[number], first, index, share)
-
-
-def _same(log: Log) -> Log:
-    return log

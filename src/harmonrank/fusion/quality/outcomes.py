@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.kinds import lineage, tie_share
+from harmonrank.data.kinds import LabelLevels
+from harmonrank.fusion.kinds import Kinds, chances, terms_of
 from harmonrank.metrics import Outcomes
 from harmonrank.model.fit_rows import FitRows
 
@@ -23,8 +24,8 @@ def outcomes_of(log: Log, columns: Sequence[int] | None = None) -> Any:
     labels = log.known_labels()
     if log.schema.plain:
         return labels if columns is None else labels[:, list(columns)]
-    found = Outcomes(labels, _graded(log), log.shown)
-    return found if columns is None else found.columns(columns)
+    outcomes = Outcomes(labels, _graded(log), log.shown)
+    return outcomes if columns is None else outcomes.columns(columns)
 
 
 def outcomes_of_rows(rows: FitRows, schema: Schema) -> Any:
@@ -46,23 +47,13 @@ def true_outcomes(log: Log, columns: Sequence[int] | None = None) -> Any:
         return log.truth if columns is None else log.truth[:, list(columns)]
     names = log.schema.names
     draws = {names.index(name): density for name, density in log.draws.items()}
-    shown = _chances(log) if log.schema.given else None
-    found = Outcomes(log.truth, _graded(log), shown, draws)
-    return found if columns is None else found.columns(columns)
+    shown = chances(log.schema, log.truth) if log.schema.given else None
+    outcomes = Outcomes(log.truth, _graded(log), shown, draws)
+    return outcomes if columns is None else outcomes.columns(columns)
 
 
 def _graded(log: Log) -> np.ndarray:
     return np.isin(log.schema.names, log.schema.graded)
-
-
-def _chances(log: Log) -> np.ndarray:
-    assert log.truth is not None
-    names, given = log.schema.names, log.schema.given
-    found = np.ones(log.truth.shape)
-    for m, name in enumerate(names):
-        for parent in lineage(name, given):
-            found[:, m] *= log.truth[:, names.index(parent)]
-    return found
 
 
 def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
@@ -71,8 +62,6 @@ def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
     Plain events by eq. 1 of docs/objectives.md, which no order beats; graded and conditional ones
     by projections, eqs. 5, 7 and 11 of docs/objectives.md, which are best to first order only.
     """
-    from harmonrank.fusion.kinds import Kinds, terms_of
-
     truth = true_outcomes(log)
     assert isinstance(truth, Outcomes)
     own = np.ones(log.rows) if log.own_weight is None else log.own_weight
@@ -84,12 +73,10 @@ def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
         if not truth.graded[m]:
             pi[m] = np.average(y, weights=w)
             continue
-        levels, codes = np.unique(y, return_inverse=True)
-        mass = np.bincount(codes.reshape(-1), w)
-        mid = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+        levels = LabelLevels.of(y, w)
         density = truth.draws.get(m, truth.values[:, [m]])
-        heads[:, m] = np.interp(density, levels, mid).mean(axis=1)
-        pi[m] = 0.5 - 0.5 * np.sqrt(tie_share(y, w))
+        heads[:, m] = np.interp(density, levels.values, levels.mid_distribution()).mean(axis=1)
+        pi[m] = levels.prevalence()
     terms = terms_of(log.schema, heads, pi, Kinds(share), weights)
-    found: np.ndarray = terms / (pi * (1 - pi))
-    return found
+    gains: np.ndarray = terms / (pi * (1 - pi))
+    return gains

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.examination import chances_at
-from harmonrank.fusion.position.correction import MOST_WEIGHT
+from harmonrank.data.values import chances_at
+from harmonrank.fusion.position import MOST_WEIGHT
 
 _FEW = 50
 

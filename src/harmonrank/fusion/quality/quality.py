@@ -1,25 +1,77 @@
 """Quality: how well one fused score ranks the rows of a log."""
 
-__all__ = ["Quality", "ceiling_of", "quality_of"]
+__all__ = ["Quality", "QualityForm", "ceiling_of", "quality_of"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from harmonrank.data import Log
 from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
-from harmonrank.fusion.quality.position_quality import PositionCorrection
-from harmonrank.fusion.quality.quality_form import QualityForm
-from harmonrank.fusion.quality.request_quality import RequestQuality, request_quality_of
-from harmonrank.fusion.quality.value_quality import ValueAtK
+from harmonrank.fusion.quality.position_quality import PositionCorrection, PositionForm
+from harmonrank.fusion.quality.request_quality import (
+    Ends,
+    RequestQuality,
+    RequestQualityForm,
+    ValueAtK,
+    ValueForm,
+    request_quality_of,
+    with_nan,
+)
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, best_score
 from harmonrank.support.storage.decoding import decode
 from harmonrank.support.table import Cell, Column, Table, Tabular
 
+Rows = Annotated[int, Meta(ge=0, le=2**53)]
+Named = Annotated[dict[str, float], Meta(min_length=1)]
+
 LEVEL = 0.95
 """The level of every interval."""
+
+
+class QualityForm(msgspec.Struct):
+    """What `Quality.to_dict` returns; an end of an interval that is not known is null."""
+
+    rows: Rows
+    weights: Named
+    auc: Named
+    auc_ci: dict[str, Ends]
+    auc_sum: float
+    ci: Ends
+    request_auc: dict[str, float | None] | None
+    prevalence: Named
+    effective_weights: Named
+    exact_auc: Named | None
+    exact_auc_sum: float | None
+    ceiling: float | None
+    value: ValueForm | None = None
+    position: PositionForm | None = None
+    kinds: dict[str, str] = msgspec.field(default_factory=dict)
+    requests: RequestQualityForm | None = None
+    optimises: Literal["all", "requests"] = "all"
+
+    def __post_init__(self) -> None:
+        """Refuse parts that are not of the same objectives."""
+        parts: list[Mapping[str, Any] | None] = [
+            self.auc,
+            self.auc_ci,
+            self.prevalence,
+            self.effective_weights,
+            self.request_auc,
+            self.exact_auc,
+            None if self.value is None else self.value.value,
+            None if self.position is None else self.position.positives,
+            None if self.position is None else self.position.effective_positives,
+            None if self.requests is None else self.requests.auc,
+        ]
+        if any(part is not None and set(part) != set(self.weights) for part in parts):
+            raise ValueError("expected numbers of the same objectives in every part")
+        if (self.exact_auc is None) != (self.exact_auc_sum is None):
+            raise ValueError("expected exact_auc and exact_auc_sum, or neither")
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,9 +234,9 @@ class Quality(Tabular):
         return cls(
             rows=form.rows,
             weights=form.weights,
-            auc={name: _interval(value, form.auc_ci[name]) for name, value in form.auc.items()},
-            auc_sum=_interval(form.auc_sum, form.ci),
-            request_auc=None if within is None else {n: _number(v) for n, v in within.items()},
+            auc={n: Interval.of_parts(v, form.auc_ci[n], LEVEL) for n, v in form.auc.items()},
+            auc_sum=Interval.of_parts(form.auc_sum, form.ci, LEVEL),
+            request_auc=None if within is None else with_nan(within),
             prevalence=form.prevalence,
             effective_weights=form.effective_weights,
             exact_auc=form.exact_auc,
@@ -198,15 +250,6 @@ class Quality(Tabular):
             optimises=form.optimises,
             kinds=form.kinds,
         )
-
-
-def _interval(estimate: float, ends: tuple[float | None, float | None]) -> Interval:
-    return Interval(estimate, _number(ends[0]), _number(ends[1]), LEVEL)
-
-
-def _number(value: float | None) -> float:
-    """Put back the nan for which JSON has no word."""
-    return float("nan") if value is None else value
 
 
 def quality_of(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from harmonrank.fusion.fitting.rows import TrainingRows
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.paper.config import ObjectiveConfig
 from harmonrank.paper.methods.neural import NETWORK_TRAITS, NetworkMethod, TrainedNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.data.rows.blocks import Blocks
-from harmonrank.fusion.baselines.calibrations import fit_calibrations
+from harmonrank.fusion.baselines.closed_form import fit_calibrations
 from harmonrank.fusion.baselines.logistic import logit_scale
-from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.protocol import TrainingRows
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import logit, sigmoid
 from harmonrank.model.fit_rows import FitRows, RowCounts

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.protocol import TrainingRows
 from harmonrank.metrics import argsort
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.losses import (

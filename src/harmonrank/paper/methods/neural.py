@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 
 from harmonrank.data import Log, Source, read_log
-from harmonrank.data.label_levels import LabelLevels
+from harmonrank.data.kinds import LabelLevels
 from harmonrank.data.rows.blocks import HeldBlocks
-from harmonrank.fusion.fitting.rows import TrainingRows
-from harmonrank.fusion.kinds import LabelPlaces
+from harmonrank.fusion.kinds import LabelTargets
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.position.correction import corrected
-from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.position import corrected
+from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.buckets import Scale
 from harmonrank.paper.config import NetworkConfig, NetworkOptions, TrainingConfig
@@ -304,7 +303,7 @@ class NeuralMethod(NetworkMethod):
             name: LabelLevels.of(*log.shown_labels(schema.names.index(name)))
             for name in schema.graded
         }
-        labels = LabelPlaces.of(levels).targets(log).known_labels()
+        labels = LabelTargets.of(levels).of_log(log).known_labels()
         scores = self.fitted.expected(log.scores, codes, missing=False)
         request = log.request if self.optimises == "requests" else None
         rows = FitRows(0, scores, codes, labels, log.sample_weight, request=request)

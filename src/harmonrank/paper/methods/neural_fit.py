@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.protocol import TrainingRows
 from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model.fit_rows import FitRows

@@ -17,7 +17,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
-from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.position import corrected
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.streaming.config import LearnerSettings

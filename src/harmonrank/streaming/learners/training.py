@@ -22,7 +22,7 @@ from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.fusion import Method
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.reference import RECENT_ROWS
-from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.position import corrected
 from harmonrank.metrics import population_stability_index
 from harmonrank.streaming.config import StreamConfig
 from harmonrank.streaming.join.join import Batch, Exposures

@@ -23,12 +23,17 @@ _PARTIAL, _REPLACED = "partial", "replaced"
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a folder, and yield whether it was free."""
+def held(path: Path, *, without_locks: bool = True) -> Iterator[bool]:
+    """Hold the lock of a folder or a file, and yield whether it was free.
+
+    Args:
+        path: What is locked.
+        without_locks: What is yielded on a file system without locks, as some network ones are.
+    """
     if sys.platform == "win32":  # no such locks: leftovers stay, writers do not see others
         yield True
         return
-    lock = os.open(folder, os.O_RDONLY)
+    lock = os.open(path, os.O_RDONLY)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,11 +41,10 @@ def held(folder: Path) -> Iterator[bool]:
             yield False
             return
         except OSError:
-            # A file system without locks, as some network ones are: as if there were none.
-            yield True
+            yield without_locks
             return
-        # Who waited may have the lock of a folder that was removed meanwhile.
-        yield folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())
+        # Who waited may have the lock of what was removed meanwhile.
+        yield path.exists() and os.path.samestat(os.fstat(lock), path.stat())
     finally:
         os.close(lock)
 

@@ -6,27 +6,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
-from harmonrank.data.label_levels import MOST_LEVELS, LabelLevels
+from harmonrank.data.kinds import MOST_LEVELS, LabelLevels
 from harmonrank.data.log import require_some_scores, require_two_labels
-from harmonrank.data.rows.blocks import drawn_rows
+from harmonrank.data.rows.blocks import drawn_rows, places_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import joined
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.data.rows.sum_tree import PartSum, SumTree
 from harmonrank.fusion.drift.reference import RECENT_ROWS
-from harmonrank.fusion.quality.missing_scores import MissingScores
 from harmonrank.fusion.quality.position_quality import PlaceSums
+from harmonrank.fusion.quality.upstream import MissingScores
 from harmonrank.support.errors import DataError, UsageError
 
 
-class _Sums(NamedTuple):
-    """Sums over the rows of a block that count, by objective where they are arrays."""
+@dataclass(frozen=True, eq=False)
+class RowSums:
+    """Sums over rows that count, by objective where they are arrays.
+
+    Attributes:
+        rows: How many count.
+        mass: Their weight.
+        positive: (M,) weight of the positive ones.
+        shown: (M,) how many of them show each objective.
+        shown_mass: (M,) weight of these.
+        low, high: (M,) the smallest and the largest label of each objective.
+        missing: (M,) how many miss each score.
+        incomplete: How many miss at least one.
+        counts: Of every context column, how many rows have each value.
+        places: Sums over rows whose weights undo their places; None if there are no places.
+    """
 
     rows: int
     mass: float
@@ -40,6 +54,23 @@ class _Sums(NamedTuple):
     counts: list[Counts]
     places: PlaceSums | None
 
+    def __add__(self, other: "RowSums") -> "RowSums":
+        columns = zip(self.counts, other.counts, strict=True)
+        places = [part.places for part in (self, other) if part.places is not None]
+        return RowSums(
+            self.rows + other.rows,
+            self.mass + other.mass,
+            self.positive + other.positive,
+            self.shown + other.shown,
+            self.shown_mass + other.shown_mass,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.missing + other.missing,
+            self.incomplete + other.incomplete,
+            [added_counts(*pair) for pair in columns],
+            reduce(add, places) if places else None,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingFacts:
@@ -48,38 +79,19 @@ class TrainingFacts:
     Attributes:
         schema: Which column is what.
         first: The place of each block's first row among those that count.
-        rows: How many count.
-        mass: Their weight.
-        positive: (M,) weight of the positive ones.
-        shown: (M,) how many of them show each objective.
-        shown_mass: (M,) weight of these.
-        low, high: (M,) the smallest and the largest label of each objective.
-        missing: (M,) how many miss each score.
-        incomplete: How many miss at least one.
-        counts: Of every context column, how many rows have each value.
+        sums: Over all of them.
         drawn: At most `RECENT_ROWS` rows, drawn at random.
         wider: At most `QUANTILE_ROWS`, likewise, if some context column holds fractions or some
             objective is graded.
         levels: By graded objective, its labels and how many rows have each.
-        places: Sums over rows whose weights undo their places; None if there are no places.
     """
 
     schema: Schema
     first: tuple[int, ...]
-    rows: int
-    mass: float
-    positive: np.ndarray
-    shown: np.ndarray
-    shown_mass: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    missing: np.ndarray
-    incomplete: int
-    counts: tuple[Counts, ...]
+    sums: RowSums
     drawn: Log
     wider: Log
     levels: Mapping[str, LabelLevels] = field(default_factory=dict)
-    places: PlaceSums | None = None
 
     @classmethod
     def of(cls, blocks: LogBlocks) -> "TrainingFacts":
@@ -91,72 +103,52 @@ class TrainingFacts:
         """
         schema = blocks.schema
         wide = bool(schema.graded) or _fractions(blocks)
-        sums, drawn, levels = _pass(blocks, blocks.starts, blocks.rows, wide)
-        rows = sum(part.rows for part in sums)
+        parts, drawn, levels = _pass(blocks, blocks.starts, blocks.rows, wide)
+        rows = sum(part.rows for part in parts)
         if not rows:
             raise DataError(
                 f"All {blocks.rows:,} rows have sample weight 0; expected at least one that counts."
             )
+        starts = np.cumsum([0, *(part.rows for part in parts[:-1])]).tolist()
         if rows < blocks.rows:
-            starts = np.cumsum([0, *(part.rows for part in sums[:-1])])
-            sums, drawn, levels = _pass(blocks, starts.tolist(), rows, wide)
-
-        def added(name: str) -> Any:
-            return sum(getattr(part, name) for part in sums)
-
-        columns = zip(*(part.counts for part in sums), strict=True)
-        facts = cls(
-            schema=schema,
-            first=tuple(np.cumsum([0, *(part.rows for part in sums[:-1])]).tolist()),
-            rows=rows,
-            mass=float(added("mass")),
-            positive=added("positive"),
-            shown=added("shown"),
-            shown_mass=added("shown_mass"),
-            low=np.min([part.low for part in sums], axis=0),
-            high=np.max([part.high for part in sums], axis=0),
-            missing=added("missing"),
-            incomplete=added("incomplete"),
-            counts=tuple(reduce(added_counts, column) for column in columns),
-            drawn=drawn[0],
-            wider=drawn[1],
-            levels=levels,
-            places=None if sums[0].places is None else reduce(add, (part.places for part in sums)),
-        )
+            parts, drawn, levels = _pass(blocks, starts, rows, wide)
+        facts = cls(schema, tuple(starts), reduce(add, parts), *drawn, levels)
         facts._check()
         return facts
 
     def _check(self) -> None:
-        ends = zip(self.shown.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
-        require_two_labels(self.schema, self.rows, list(ends), "training")
-        require_some_scores(self.schema, self.rows, self.missing, "training")
+        sums = self.sums
+        ends = zip(sums.shown.tolist(), sums.low.tolist(), sums.high.tolist(), strict=True)
+        require_two_labels(self.schema, sums.rows, list(ends), "training")
+        require_some_scores(self.schema, sums.rows, sums.missing, "training")
 
     @cached_property
     def prevalence(self) -> np.ndarray:
         """The share of positives of each objective, by sample weight, as `Log.prevalence`."""
-        share: np.ndarray = self.positive / (self.mass if self.schema.plain else self.shown_mass)
+        sums = self.sums
+        share: np.ndarray = sums.positive / (sums.mass if self.schema.plain else sums.shown_mass)
         for name, levels in self.levels.items():
-            share[self.schema.names.index(name)] = 0.5 - 0.5 * np.sqrt(levels.ties())
+            share[self.schema.names.index(name)] = levels.prevalence()
         return share
 
     @property
     def shown_share(self) -> np.ndarray:
         """The share of rows that show each objective, by sample weight."""
-        share: np.ndarray = self.shown_mass / self.mass
+        share: np.ndarray = self.sums.shown_mass / self.sums.mass
         return share
 
     @property
     def weight_unit(self) -> float:
         """What a weight is divided by in a fit, as in `Log.with_unit_weights`."""
-        mean = self.mass / self.rows
-        if self.places is None or not self.places.answered[0]:
+        mean, places = self.sums.mass / self.sums.rows, self.sums.places
+        if places is None or not places.answered[0]:
             return mean
-        total, square = self.places.answered.tolist()
+        total, square = places.answered.tolist()
         return float(mean / (total / square))
 
     def encoder(self, most_values: int) -> ContextEncoder:
         """Return the encoder of the context, with the most frequent values of each column."""
-        return ContextEncoder.of_counts(self.counts, self.wider.context, most_values)
+        return ContextEncoder.of_counts(self.sums.counts, self.wider.context, most_values)
 
     def unit(self, log: Log) -> Log:
         """Return rows of this log with the weights of a fit, mostly of mean 1 over all of them."""
@@ -166,10 +158,10 @@ class TrainingFacts:
 
     def missing_scores(self) -> MissingScores | None:
         """Return how many scores are missing; None if nothing is."""
-        if not self.incomplete:
+        if not self.sums.incomplete:
             return None
-        columns = dict(zip(self.schema.score_columns, self.missing.tolist(), strict=True))
-        return MissingScores(self.rows, self.incomplete, columns)
+        columns = dict(zip(self.schema.score_columns, self.sums.missing.tolist(), strict=True))
+        return MissingScores(self.sums.rows, self.sums.incomplete, columns)
 
 
 def _fractions(blocks: LogBlocks) -> bool:
@@ -179,11 +171,11 @@ def _fractions(blocks: LogBlocks) -> bool:
 
 def _pass(
     blocks: LogBlocks, starts: Sequence[int], rows: int, wide: bool
-) -> tuple[list[_Sums], tuple[Log, Log], dict[str, LabelLevels]]:
+) -> tuple[list[RowSums], tuple[Log, Log], dict[str, LabelLevels]]:
     """Return the sums of each block, the rows that would be drawn of so many, and levels."""
     drawn = drawn_rows(rows, RECENT_ROWS)
     wider = drawn_rows(rows, QUANTILE_ROWS) if wide else drawn[:1]
-    looked: Iterator[tuple[_Sums, list[Log], list[LabelLevels]]]
+    looked: Iterator[tuple[RowSums, list[Log], list[LabelLevels]]]
     looked = with_workers(blocks).each(_facts_of, drawn, wider, own=list(starts))
     totals, sums, parts = [SumTree() for _ in blocks.schema.graded], [], []
     for number, (facts, some, levels) in enumerate(looked):
@@ -210,7 +202,7 @@ def _require_few(name: str, levels: int) -> None:
 
 def _facts_of(
     log: Log, first: int, drawn: np.ndarray, wider: np.ndarray
-) -> tuple[_Sums, list[Log], list[LabelLevels]]:
+) -> tuple[RowSums, list[Log], list[LabelLevels]]:
     """Return the sums of a block, those of its rows that are drawn, and its graded labels.
 
     Args:
@@ -219,14 +211,14 @@ def _facts_of(
         drawn: Places of rows, ascending.
         wider: Places of other rows, likewise.
     """
-    log = counted(log)
+    log = log.counted(empty=True)
     labels, lost, weight = log.known_labels(), np.isnan(log.scores), log.sample_weight
     w = np.ones(log.rows) if weight is None else weight
     mass, there = float(w.sum()), log.shown
     shown = np.full(labels.shape[1], log.rows), np.full(labels.shape[1], mass)
     if there is not None:
         shown = there.sum(axis=0), w @ there
-    sums = _Sums(
+    sums = RowSums(
         log.rows,
         mass,
         w @ labels,
@@ -237,9 +229,9 @@ def _facts_of(
         value_counts(log.context),
         PlaceSums.of(log),
     )
-    some = [log.take(_within(index, first, log.rows)) for index in (drawn, wider)]
-    places = [log.schema.names.index(name) for name in log.schema.graded]
-    return sums, some, [LabelLevels.of(*log.shown_labels(m)) for m in places]
+    some = [log.take(places_in_block(index, first, log.rows)) for index in (drawn, wider)]
+    graded = [log.schema.names.index(name) for name in log.schema.graded]
+    return sums, some, [LabelLevels.of(*log.shown_labels(m)) for m in graded]
 
 
 def _ends(labels: np.ndarray, shown: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -250,15 +242,3 @@ def _ends(labels: np.ndarray, shown: np.ndarray | None) -> tuple[np.ndarray, np.
         return numbers.min(axis=0).astype(np.float64), numbers.max(axis=0).astype(np.float64)
     low = numbers.min(axis=0, where=seen, initial=np.inf)
     return low, numbers.max(axis=0, where=seen, initial=-np.inf)
-
-
-def counted(log: Log) -> Log:
-    """Return the rows of a block that count, of which there may be none."""
-    weight = log.sample_weight
-    return log if weight is None or weight.all() else log.take(np.flatnonzero(weight))
-
-
-def _within(index: np.ndarray, first: int, rows: int) -> np.ndarray:
-    low, high = np.searchsorted(index, [first, first + rows])
-    places: np.ndarray = index[low:high] - first
-    return places

@@ -16,7 +16,6 @@ __all__ = [
     "PlaceCounts",
     "corrected",
     "corrected_blocks",
-    "estimated_curve",
     "inverse_weights",
     "place_correction",
 ]
@@ -30,19 +29,18 @@ from typing import Self
 import numpy as np
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.examination import chances_at
-from harmonrank.data.rows.blocks import drawn_rows
+from harmonrank.data.rows.blocks import drawn_rows, places_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import joined
 from harmonrank.data.rows.log_blocks import LogBlocks, MemoryBlocks
-from harmonrank.fusion.position.click_model import ClickModel, RelevanceFeatures
+from harmonrank.data.values import chances_at
+from harmonrank.fusion.click_model import ClickModel, RelevanceFeatures
 from harmonrank.support.errors import DataError
 
 MOST_WEIGHT = 20.0
 """Chances below 1/20 are taken for 1/20: some bias, against weights that a few rows would rule."""
 
-_CURVE_ROWS = 200_000
-DRAWN = _CURVE_ROWS, 100_000
+DRAWN = 200_000, 100_000
 """So many rows at most are drawn to tell the curve, and relevance."""
 # A place with fewer answered rows shares the chance of the places after it.
 _FEWEST_ANSWERED = 30
@@ -92,11 +90,7 @@ def _shown_among(log: Log, first: int, wanted: tuple[np.ndarray, ...]) -> list[L
     """Return the rows with these places among all that were shown."""
     assert log.position is not None
     shown = np.flatnonzero(log.position >= 0)
-    parts = []
-    for index in wanted:
-        low, high = np.searchsorted(index, [first, first + len(shown)])
-        parts.append(log.take(shown[index[low:high] - first]))
-    return parts
+    return [log.take(shown[places_in_block(index, first, len(shown))]) for index in wanted]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +122,8 @@ class PlaceCounts:
         both = np.concatenate([self.places, other.places])
         places, at = np.unique(both, return_inverse=True)
         counts = np.concatenate([self.answered, other.answered])
-        found = np.bincount(at.reshape(-1), counts, len(places))
-        return PlaceCounts(places, found, self.shown + other.shown, self.unshown + other.unshown)
+        answered = np.bincount(at.reshape(-1), counts, len(places))
+        return PlaceCounts(places, answered, self.shown + other.shown, self.unshown + other.unshown)
 
     def require_shown(self, schema: Schema) -> None:
         """Refuse a log in which no row was shown, or one has feedback that was not.
@@ -152,12 +146,12 @@ class PlaceCorrection:
     Attributes:
         curve: The examination curve.
         features: What relevance is told by.
-        found: Relevance; None where no row has feedback.
+        model: Tells relevance; None where no row has feedback.
     """
 
     curve: dict[int, float]
     features: RelevanceFeatures | None = None
-    found: ClickModel | None = None
+    model: ClickModel | None = None
 
     @classmethod
     def of(cls, schema: Schema, places: PlaceCounts, curve: Log, relevance: Log) -> Self:
@@ -188,21 +182,21 @@ class PlaceCorrection:
         return log.corrected(inverse, self.curve)
 
     def _inverse(self, log: Log) -> np.ndarray:
-        if self.features is None or self.found is None:
+        if self.features is None or self.model is None:
             return np.ones(log.rows)
         assert log.position is not None
         features = self.features
         # Labels are not looked at, and a block of rows is copied at a time.
         bare = replace(log, labels=None, truth=None, request=None)
-        rho = self.found.relevance(
+        rho = self.model.relevance(
             lambda b: features(bare.take(np.arange(b.start, b.stop))), log.rows
         )
         return inverse_weights(_answered(log), _chance(self.curve, log.position), rho)
 
 
 def _chance(curve: Mapping[int, float], places: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.maximum(chances_at(curve, places), 1 / MOST_WEIGHT)
-    return found
+    chance: np.ndarray = np.maximum(chances_at(curve, places), 1 / MOST_WEIGHT)
+    return chance
 
 
 def inverse_weights(answered: np.ndarray, chance: np.ndarray, rho: np.ndarray) -> np.ndarray:
@@ -219,19 +213,19 @@ def inverse_weights(answered: np.ndarray, chance: np.ndarray, rho: np.ndarray) -
     return np.where(answered, 1 / chance, (1 - rho) / (1 - chance * rho))
 
 
-def estimated_curve(log: Log) -> dict[int, float]:
-    """Return the examination curve that the feedback of a log tells, its largest chance 1.
+def _curve(schema: Schema, counts: PlaceCounts, part: Log) -> dict[int, float]:
+    """Return the examination curve of all rows that were counted, its largest chance 1.
 
     Feedback alone cannot tell rarely looked at from rarely wanted, so the curve is relative.
+
+    Args:
+        schema: Of the log.
+        counts: Of all rows.
+        part: Some of them.
 
     Raises:
         DataError: All rows are at one place, or there is too little feedback.
     """
-    return _curve(log.schema, PlaceCounts.of(log), log.sampled(_CURVE_ROWS))
-
-
-def _curve(schema: Schema, counts: PlaceCounts, part: Log) -> dict[int, float]:
-    """Return the curve of all rows that were counted, of which some were drawn."""
     name, places = schema.position, counts.places
     if len(places) < 2:
         raise DataError(
@@ -247,13 +241,13 @@ def _curve(schema: Schema, counts: PlaceCounts, part: Log) -> dict[int, float]:
             "`examination`, or more rows."
         )
     assert part.position is not None
-    found = ClickModel.fit(
+    model = ClickModel.fit(
         RelevanceFeatures.of(part)(part),
         pool[np.searchsorted(places, part.position)],
         _answered(part),
         _weight(part),
     )
-    chance = np.exp(found.log_chance - found.log_chance.max())
+    chance = np.exp(model.log_chance - model.log_chance.max())
     return dict(zip(first.tolist(), chance.tolist(), strict=True))
 
 
@@ -270,8 +264,8 @@ def _pools(counts: np.ndarray) -> np.ndarray:
 
 
 def _answered(log: Log) -> np.ndarray:
-    found: np.ndarray = log.known_labels().max(axis=1) > 0
-    return found
+    answered: np.ndarray = log.known_labels().max(axis=1) > 0
+    return answered
 
 
 def _weight(log: Log) -> np.ndarray:

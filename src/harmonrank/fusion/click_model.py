@@ -78,17 +78,17 @@ class ClickModel:
             return Step(target, prior.penalty, last)
 
         start = np.r_[logit(rate), np.zeros(D - 1 + free)][None]
-        found = maximise(rows.likelihood, start, propose, _ROUNDS).checked("The click model")
+        maximum = maximise(rows.likelihood, start, propose, _ROUNDS).checked("The click model")
         error = np.r_[np.zeros(len(t) - free), np.sqrt(variance[0, D:])]
-        return cls(found.theta[0, :D], rows.log_chance(found.theta[0]), error)
+        return cls(maximum.theta[0, :D], rows.log_chance(maximum.theta[0]), error)
 
     def relevance(self, features: Callable[[slice], np.ndarray], rows: int) -> np.ndarray:
         """Return ρ(x) of each row, (rows,); features are made a block at a time."""
-        found = np.empty(rows)
+        rho = np.empty(rows)
         for first in range(0, rows, _BLOCK):
             block = slice(first, min(first + _BLOCK, rows))
-            found[block] = sigmoid(features(block) @ self.beta)
-        return np.clip(found, 0.0, _LARGEST)
+            rho[block] = sigmoid(features(block) @ self.beta)
+        return np.clip(rho, 0.0, _LARGEST)
 
 
 @dataclass(frozen=True, eq=False)

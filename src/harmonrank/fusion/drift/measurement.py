@@ -1,4 +1,4 @@
-"""Replacement: what tells a replaced upstream model from other rows.
+"""Measuring drift: the scores of a table against the reference of a model.
 
 Other rows than those of the fit (the best candidates, another season) move correlated scores
 together: selected by score i, they move score j by ρ_ij times the move of i. A replaced model moves
@@ -9,13 +9,22 @@ is as good as unchanged where a selection of rows would have moved it far more, 
 scores somewhat.
 """
 
-__all__ = ["replacement_of"]
+__all__ = ["drift_between", "drift_of", "replacement_of"]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from harmonrank.fusion.drift.drift import SAME_OFFSET, SAME_SCALE, ColumnDrift
+from harmonrank.data import ContextEncoder, Log
+from harmonrank.fusion.drift.drift import (
+    CONSTANT_SCALE,
+    SAME_OFFSET,
+    SAME_SCALE,
+    ColumnDrift,
+    Drift,
+)
+from harmonrank.fusion.drift.reference import RECENT_ROWS, Reference
+from harmonrank.model.density.spread import Spread
 
 # Rows that were selected by one score would move another one, or widen it, at least so far.
 _DRAG, _VARIANCE_DRAG = 0.1, 0.2
@@ -30,6 +39,10 @@ Moves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Offset and scale of every score on some rows."""
 Finding = tuple[tuple[str, ...], tuple[str, ...]]
 """The score columns whose models were replaced, and the evidence in sentences."""
+
+_BLOCKS = 8
+_FREQUENT = 0.05
+_MOST_VALUES = 100
 
 
 def replacement_of(
@@ -106,9 +119,9 @@ def _doubt_by_parts(
     moves_of: Moves,
 ) -> str | None:
     """Return where a score did not move, though it moved as a whole."""
-    whole = _steps(moves_of(np.arange(columns[0].rows)), moved)
+    whole = _log_moves(moves_of(np.arange(columns[0].rows)), moved)
     for kind, places in parts.items():
-        along = np.stack([_along(whole, _steps(moves_of(part), moved)) for part in places])
+        along = np.stack([_along(whole, _log_moves(moves_of(part), moved)) for part in places])
         for i, count in zip(moved, along.sum(axis=0), strict=True):
             if count < len(places):
                 return (
@@ -137,7 +150,7 @@ def _witness(
     return best if drag >= _DRAG or widened >= _VARIANCE_DRAG else None
 
 
-def _steps(moves: tuple[np.ndarray, np.ndarray], columns: Sequence[int]) -> np.ndarray:
+def _log_moves(moves: tuple[np.ndarray, np.ndarray], columns: Sequence[int]) -> np.ndarray:
     """Return offset and log scale of some columns, (2, columns)."""
     offset, scale = moves
     return np.stack([offset, np.log(np.maximum(scale, _TINY_SCALE))])[:, columns]
@@ -152,3 +165,66 @@ def _along(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
 def _listed(names: Sequence[str]) -> str:
     """Return 'a', 'a and b', or 'a, b and c'."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def drift_of(reference: Reference, encoder: ContextEncoder, log: Log) -> Drift:
+    """Compare the scores of rows with the reference of the fit.
+
+    Args:
+        reference: Of the fit, or of the last recalibration.
+        encoder: Of the context.
+        log: Rows; those of sample weight 0 do not count, and of very many some are drawn. A score
+            that is missing does not count either.
+    """
+    log = log.counted().sampled(RECENT_ROWS)
+    codes = log.codes(encoder)
+    away = reference.deviations(log.scores, codes)
+    constant = Spread.of(log.scores, log.own_weight).width == 0
+    offset, scale = _moves(reference, away, constant, log.own_weight)
+    columns = tuple(
+        ColumnDrift(name, log.rows - int(lost), float(offset[m]), float(scale[m]))
+        for m, (name, lost) in enumerate(zip(log.schema.score_columns, log.missing(), strict=True))
+    )
+
+    def moves_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        weight = None if log.own_weight is None else log.own_weight[rows]
+        return _moves(reference, away[rows], constant, weight)
+
+    parts = {"consecutive blocks of rows": np.array_split(np.arange(log.rows), _BLOCKS)}
+    if frequent := list(_frequent(codes)):
+        parts["frequent context values"] = frequent
+    replaced, evidence = replacement_of(columns, reference.correlation, parts, moves_of)
+    return Drift(log.rows, columns, replaced, evidence)
+
+
+def drift_between(before: Log, log: Log) -> Drift:
+    """Compare the scores of rows with those of earlier rows."""
+    some = before.sampled(RECENT_ROWS)
+    encoder = ContextEncoder.fit(some.context, _MOST_VALUES)
+    codes = some.codes(encoder)
+    reference = Reference.of(some.scores, codes, encoder.slots, some.own_weight)
+    return drift_of(reference, encoder, log)
+
+
+def _moves(
+    reference: Reference, away: np.ndarray, constant: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return offset and scale of each score; one that never had a spread has not moved.
+
+    Nor has one that all of these rows miss.
+    """
+    now = Spread.of(away, weight)
+    known = (reference.width > 0) & np.isfinite(now.middle)
+    was_constant = reference.constant > 0
+    # One value has no scale, though its deviations from the contexts' medians have one.
+    scale = np.where(constant, 0.0, now.width / np.where(was_constant, CONSTANT_SCALE, 1.0))
+    same = constant & was_constant & (np.abs(now.middle) < SAME_OFFSET)
+    offset = np.where(known & ~same, now.middle, 0.0)
+    return offset, np.where(known & ~same, scale, 1.0)
+
+
+def _frequent(codes: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the rows of each context value that many rows have."""
+    for feature in codes.T:
+        for code in np.flatnonzero(np.bincount(feature) >= _FREQUENT * len(codes)):
+            yield np.flatnonzero(feature == code)

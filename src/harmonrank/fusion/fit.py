@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Schema, Source, read_log
+from harmonrank.data.hashing import RequestShare
 from harmonrank.data.rows.blocks import Blocks, HeldBlocks
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.log_blocks import FileBlocks, LogBlocks
-from harmonrank.data.rows.row_choice import RequestShare
 from harmonrank.fusion.drift.imputation import imputed
 from harmonrank.fusion.drift.reference import Reference
+from harmonrank.fusion.facts import TrainingFacts
 from harmonrank.fusion.fitted import Fitted
-from harmonrank.fusion.fitting.facts import TrainingFacts, counted
-from harmonrank.fusion.fitting.rows import TrainingRows
-from harmonrank.fusion.kinds import Kinds, LabelPlaces, kinds_of
-from harmonrank.fusion.position.correction import corrected, corrected_blocks
-from harmonrank.fusion.protocol import MethodLearner, State
-from harmonrank.fusion.quality.missing_scores import MissingScores
+from harmonrank.fusion.kinds import Kinds, LabelTargets, kinds_of
+from harmonrank.fusion.position import corrected, corrected_blocks
+from harmonrank.fusion.protocol import MethodLearner, State, TrainingRows
 from harmonrank.fusion.quality.position_quality import PositionCorrection
+from harmonrank.fusion.quality.upstream import MissingScores
 from harmonrank.fusion.weights import fit_weights
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.support.errors import DataError, UsageError
@@ -135,8 +134,8 @@ def learned(
         facts, blocks, valid = _set_aside(blocks, run.seed)
     else:
         facts = TrainingFacts.of(blocks)
-    schema, places = facts.schema, LabelPlaces.of(facts.levels)
-    coder = _Coder(facts.encoder(traits.values), places)
+    schema, sums, targets = facts.schema, facts.sums, LabelTargets.of(facts.levels)
+    coder = _Coder(facts.encoder(traits.values), targets)
     reference = _reference(facts, coder.encoder)
     if not traits.missing:
         coder = replace(coder, reference=reference)
@@ -144,7 +143,7 @@ def learned(
     if _for_requests(learner, schema, blocks) or named:
         coder = replace(coder, requests=True)
     train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
-    fitted_rows = facts.rows
+    fitted_rows = sums.rows
     selection: Blocks[FitRows] = HeldBlocks([])
     valid_rows = 0
     if traits.validates and valid is not None:
@@ -155,7 +154,7 @@ def learned(
         schema=schema,
         train=train,
         valid=selection,
-        rows=facts.rows,
+        rows=sums.rows,
         valid_rows=valid_rows,
         encoder=coder.encoder,
         prevalence=facts.prevalence,
@@ -165,7 +164,7 @@ def learned(
         on_event=run.on_event,
         checkpoint=run.checkpoint,
     )
-    if traits.whole and facts.rows > run.most_rows:
+    if traits.whole and sums.rows > run.most_rows:
         fitted_rows = run.most_rows
         rows = replace(rows, train=HeldBlocks([rows.sample(fitted_rows)]), rows=fitted_rows)
     with needs_extras(learner.name):
@@ -173,57 +172,33 @@ def learned(
     kinds = _kinds(learner, facts, coder, state)
     fitted = Fitted(coder.encoder, facts.prevalence, reference, kinds=kinds)
     seen = Training(
-        rows=facts.rows,
+        rows=sums.rows,
         fitted_rows=fitted_rows,
         blocks=len(blocks) if in_files else 1,
         valid_rows=valid_rows if traits.validates else None,
         validated_rows=min(traits.validation_rows or valid_rows, valid_rows),
         aside=aside,
         missing=facts.missing_scores(),
-        position=None if facts.places is None else PositionCorrection.of_sums(facts.places, schema),
+        position=None if sums.places is None else PositionCorrection.of_sums(sums.places, schema),
     )
     return schema, fitted, state, seen
 
 
 @dataclass(frozen=True)
 class _Coder:
-    """Turns checked rows into rows as a fit sees them.
+    """How checked rows become rows as a fit sees them.
 
     Attributes:
         encoder: Of the context.
-        places: What heads learn in place of graded labels.
+        targets: What heads learn in place of graded labels.
         reference: By which missing scores are imputed; None where the method takes them.
         requests: Whether the fit looks at requests.
     """
 
     encoder: ContextEncoder
-    places: LabelPlaces
+    targets: LabelTargets
     reference: Reference | None = None
     requests: bool = False
-
-    def __call__(self, log: Log, first: int, unit: float) -> FitRows:
-        """Return the rows of a block that count.
-
-        Args:
-            log: The block.
-            first: The place of its first row among those that count.
-            unit: What a weight is divided by.
-        """
-        rows = self.places.targets(counted(log))
-        codes = rows.codes(self.encoder)
-        scores = rows.scores
-        if self.reference is not None:
-            scores = imputed(self.reference, scores, codes)
-        kind = np.min_scalar_type(max(self.encoder.slots, default=1))
-        return FitRows(
-            first,
-            scores,
-            codes.astype(kind),
-            rows.known_labels(),
-            None if rows.sample_weight is None else rows.sample_weight / unit,
-            shares=None if rows.shown is None else rows.shown.astype(np.float64),
-            request=rows.request if self.requests else None,
-        )
 
 
 def _coded(
@@ -235,7 +210,27 @@ def _coded(
 
 
 def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:
-    return coder(log, first, unit)
+    """Return the rows of a block that count.
+
+    Args:
+        log: The block.
+        first: The place of its first row among those that count.
+        coder: How.
+        unit: What a weight is divided by.
+    """
+    rows = coder.targets.of_log(log.counted(empty=True))
+    codes, scores = rows.codes(coder.encoder), rows.scores
+    if coder.reference is not None:
+        scores = imputed(coder.reference, scores, codes)
+    return FitRows(
+        first,
+        scores,
+        codes.astype(np.min_scalar_type(max(coder.encoder.slots, default=1))),
+        rows.known_labels(),
+        None if rows.sample_weight is None else rows.sample_weight / unit,
+        shares=None if rows.shown is None else rows.shown.astype(np.float64),
+        request=rows.request if coder.requests else None,
+    )
 
 
 def _set_aside(blocks: LogBlocks, seed: int) -> tuple[TrainingFacts, LogBlocks, LogBlocks]:
@@ -302,6 +297,6 @@ def _kinds(
     some = facts.unit(facts.drawn)
     heads = None
     if schema.graded and learner.traits.probabilities:
-        rows = coder(some, 0, 1.0)
+        rows = _code(some, 0, coder, 1.0)
         heads = state.probabilities(rows.scores, rows.codes.astype(np.int32))
     return kinds_of(some, heads, facts.shown_share)

@@ -1,17 +1,18 @@
-"""Guess: a schema for a log, with a reason for every column."""
+"""Guess: a schema for a log, with a reason for every column, also as TOML to be corrected."""
 
-__all__ = ["Guess", "guess_schema"]
+__all__ = ["Guess", "commented_toml", "guess_schema"]
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+import tomli_w
 
-from harmonrank.data.guess._facts import ColumnFacts, facts_of, is_steady
-from harmonrank.data.guess._kinds import graded_pairs, parents
-from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
+from harmonrank.data.guess_columns import ColumnFacts, facts_of, is_steady
+from harmonrank.data.guess_pairs import PRODUCTION, Pair, graded_pairs, pairs_of, parents
 from harmonrank.data.reading.tables import Source, describe, first_rows
 from harmonrank.data.scales import guess_scale
 from harmonrank.data.schema import Schema
@@ -25,6 +26,31 @@ _MORE_REQUEST_WORDS = ("slate", "list", "page", "trace", "session")
 _ID_WORDS = frozenset(["id", "uid", "key", "hash"])
 _WEIGHT_WORDS = frozenset(["weight", "weights", "ipw", "ips"])
 _PLACE_WORDS = frozenset(["position", "pos", "place", "slot", "rank"])
+
+# What each part of a schema is, and what stands there if it was not guessed, as a comment. TOML
+# wants tables after all else.
+_PARTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "request": ("Candidates that were shown together share it.", {"request": "COLUMN"}),
+    "time": ("When a row was shown; --split time cuts by it.", {"time": "COLUMN"}),
+    "sample_weight": ("How much a row counts.", {}),
+    "context": (
+        "What describes the user and the moment, the same for all candidates of a request. Of a "
+        'time such as "t", "t:hour" and "t:weekday" may be named too.',
+        {"context": ["COLUMN"]},
+    ),
+    "graded": ("Objectives whose label is a number.", {}),
+    "objectives": ("Label = its score.", {}),
+    "given": ("Objectives that are shown only where another happened.", {}),
+    "scale": (
+        "What scores are: probability, percent, logit or any.",
+        {"scale": {"SCORE": "percent"}},
+    ),
+    "weights": (
+        "What the AUC of an objective counts; 1 where it is not named.",
+        {"weights": {"LABEL": 2.0}},
+    ),
+    "truth": ("True probabilities, which only a world knows.", {}),
+}
 
 
 @dataclass(frozen=True)
@@ -131,10 +157,10 @@ class _Guessing:
         return Guess(schema, ordered, baseline, self._frame.height)
 
     def _time(self) -> str | None:
-        found = [fact for fact in self._left() if fact.kind == "time" and fact.missing == 0]
-        if not found:
+        times = [fact for fact in self._left() if fact.kind == "time" and fact.missing == 0]
+        if not times:
             return None
-        best = max(found, key=lambda fact: fact.values)
+        best = max(times, key=lambda fact: fact.values)
         self._take(best.name, "time", f"{best.values:,} different times")
         return best.name
 
@@ -184,8 +210,8 @@ class _Guessing:
                 label, "label", f"graded: numbers around {mean:.3g}, and {score} is named so"
             )
             self._take(score, f"score of {label}", "named like it")
-            if (found := self._scale(fact)) != "probability":
-                scale[score] = found
+            if (look := self._scale(fact)) != "probability":
+                scale[score] = look
         return scale
 
     def _scores(self, pairs: Sequence[Pair], given: Mapping[str, str]) -> dict[str, str]:
@@ -200,23 +226,23 @@ class _Guessing:
             how = "named like it" if pair.named else "of all scores the best for it"
             fact = self._facts[pair.score]
             why = f"{how}, AUC {pair.auc:.3f}"
-            found = self._scale(fact)
-            if found != "probability":
-                scale[pair.score] = found
-                why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(found)}"
+            look = self._scale(fact)
+            if look != "probability":
+                scale[pair.score] = look
+                why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(look)}"
             if fact.missing:
                 why += f"; null in {fact.missing:.1%}"
             self._take(pair.score, f"score of {pair.label}", why)
         return scale
 
     def _scale(self, fact: ColumnFacts) -> str:
-        found = guess_scale(self._frame[fact.name].cast(pl.Float64).to_numpy())
+        guessed = guess_scale(self._frame[fact.name].cast(pl.Float64).to_numpy())
         named = next((s for s in ("percent", "logit") if s in fact.words), None)
         if "pct" in fact.words or "percentage" in fact.words:
             named = "percent"
         # Scores of a rare event in percent may all be below 1; their name tells.
         fits = {"percent": fact.low >= 0 and fact.high <= 100, "logit": True}
-        return named if named and fits[named] else found
+        return named if named and fits[named] else guessed
 
     def _baseline(self) -> str | None:
         for fact in self._left():
@@ -228,7 +254,7 @@ class _Guessing:
         return None
 
     def _context(self, steady: frozenset[str], request: str | None) -> list[str]:
-        found = []
+        names = []
         for fact in self._left():
             few = 1 < fact.values <= _MOST_VALUES and not fact.words & _ID_WORDS
             kinds = ("binary", "integer", "number", "text") if request else ("text", "integer")
@@ -236,8 +262,8 @@ class _Guessing:
             if fact.kind in kinds and (few or numbers) and (not request or fact.name in steady):
                 same = ", the same within a request" if request else ""
                 self._take(fact.name, "context", f"{fact.values:,} values{same}")
-                found.append(fact.name)
-        return found
+                names.append(fact.name)
+        return names
 
     def _rest(self, steady: frozenset[str], request: str | None) -> None:
         for fact in self._left():
@@ -268,3 +294,43 @@ def _nothing(called: str, labels: Sequence[ColumnFacts], scores: Sequence[Column
         f"{called} has no label with a score that could be guessed: columns of 0 and 1 are "
         f"{listed(labels)}; of scores {listed(scores)}. Name them: --labels A,B --scores A,B."
     )
+
+
+def commented_toml(guess: Guess, table: str) -> str:
+    """Return a schema file that says why each column is what it is."""
+    left = [name for name, (role, _) in guess.reasons.items() if role == "left out"]
+    paragraphs = [
+        f"# Guessed by `harmonrank init` from {guess.rows:,} rows of {_line(table)}.\n"
+        "# Correct what is wrong; docs/schema.md explains every key.",
+        "\n".join(["# Left out:", *_reasons(guess, left)] * bool(left)),
+    ]
+    known = guess.schema.to_dict()
+    for part, (meaning, example) in _PARTS.items():
+        lines = [f"# {meaning}"]
+        if part in known:
+            lines += [*_reasons(guess, _columns_of(known[part])), _toml({part: known[part]})]
+        elif example:
+            lines += [f"# {line}" for line in _toml(example).splitlines()]
+        else:
+            continue
+        paragraphs.append("\n".join(lines))
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def _columns_of(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [*value, *value.values()] if isinstance(value, dict) else list(value)
+
+
+def _reasons(guess: Guess, names: Iterable[str]) -> list[str]:
+    return [f"#   {_line(n)}: {_line(guess.reasons[n][1])}" for n in names if n in guess.reasons]
+
+
+def _toml(parts: dict[str, Any]) -> str:
+    return tomli_w.dumps(parts).strip()
+
+
+def _line(text: str) -> str:
+    """Return text that ends no comment: TOML allows no control sign in one."""
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)

@@ -9,7 +9,7 @@ import numpy as np
 from harmonrank.data import Schema
 from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.data.rows.blocks import Blocks
-from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.protocol import TrainingRows
 from harmonrank.model.fit_rows import FitRows
 
 _BINS = 64
@@ -26,7 +26,7 @@ def with_label_shares(rows: Blocks[FitRows], schema: Schema, bins: Bins) -> Bloc
     between 0 and 1 varies less than an event of the same chance, and tells so much more.
 
     Args:
-        rows: With what heads learn as labels (see `LabelPlaces`), and with shares of 0 and 1 that
+        rows: With what heads learn as labels (see `LabelTargets`), and with shares of 0 and 1 that
             tell which row shows what, or none if all rows show all.
         schema: Which objective is what.
         bins: Of `score_bins`.
@@ -74,30 +74,30 @@ def dispersion_of(rows: Blocks[FitRows], bins: Bins) -> list[float]:
         np.divide(total, mass, out=np.zeros(len(mass)), where=mass > 0)
         for mass, total in zip(sums[::2], sums[1::2], strict=True)
     ]
-    found = rows.total(_spreads, bins, means)
+    variances = rows.total(_spreads, bins, means)
     return [
         min(max(spread / binary, _LEAST), 1.0) if binary > 0 else 1.0
-        for spread, binary in zip(found[::2], found[1::2], strict=True)
+        for spread, binary in zip(variances[::2], variances[1::2], strict=True)
     ]
 
 
 def _bin_sums(rows: FitRows, bins: Bins) -> tuple[np.ndarray, ...]:
     """Return the weight and the weighted labels of each bin, for each graded objective."""
-    found = []
+    sums = []
     for m, edges in bins.items():
         place, labels, w = _placed(rows, m, edges)
         size = len(edges) + 1
-        found += [np.bincount(place, w, size), np.bincount(place, w * labels, size)]
-    return tuple(found)
+        sums += [np.bincount(place, w, size), np.bincount(place, w * labels, size)]
+    return tuple(sums)
 
 
 def _spreads(rows: FitRows, bins: Bins, means: list[np.ndarray]) -> tuple[float, ...]:
     """Return Σ w (u − ū)² and Σ w ū(1−ū), for each graded objective."""
-    found = []
+    sums = []
     for (m, edges), mean in zip(bins.items(), means, strict=True):
         place, labels, w = _placed(rows, m, edges)
-        found += [float(w @ (labels - mean[place]) ** 2), float(w @ (mean * (1 - mean))[place])]
-    return tuple(found)
+        sums += [float(w @ (labels - mean[place]) ** 2), float(w @ (mean * (1 - mean))[place])]
+    return tuple(sums)
 
 
 def _placed(rows: FitRows, m: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

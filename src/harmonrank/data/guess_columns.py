@@ -1,7 +1,17 @@
-"""Facts of a column: its kind, range and number of values, whether it differs within a request."""
+"""Columns of a log that nobody has described: the words of a name, and the facts of the values."""
 
-__all__ = ["ColumnFacts", "auc_of", "facts_of", "is_steady"]
+__all__ = [
+    "SCORE_WORDS",
+    "ColumnFacts",
+    "alias",
+    "auc_of",
+    "events",
+    "facts_of",
+    "is_steady",
+    "words",
+]
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +19,28 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import DAYS, instants
-from harmonrank.data.guess._names import words
+
+# Words that say what kind of column it is, not what it is about.
+SCORE_WORDS = frozenset(
+    ("p", "s", "pred", "predicted", "prediction", "prob", "probability", "proba", "score", "model")
+) | {"logit", "pct", "percent", "percentage", "est", "estimate", "hat", "raw", "upstream"}
+_LABEL_WORDS = frozenset(["is", "has", "did", "y", "label", "target", "flag", "true", "truth"])
+_ALIASES = {
+    "ctr": "click",
+    "cvr": "buy",
+    "conversion": "buy",
+    "convert": "buy",
+    "purchase": "buy",
+    "order": "buy",
+    "pay": "buy",
+    "ltr": "like",
+    "wtr": "follow",
+    "cmtr": "comment",
+    "ftr": "forward",
+    "lvtr": "longview",
+    "vtr": "view",
+}
+_ENDINGS = ("ing", "ed", "es", "s", "e")
 
 Kind = Literal["binary", "integer", "number", "text", "time", "other"]
 
@@ -19,6 +50,44 @@ _TIME_WORDS = frozenset(
 _EPOCH = 10**9  # seconds; the year 2001
 _FEW_DIFFER = 0.005
 _BY_CHANCE = 0.2
+
+
+def words(name: str) -> tuple[str, ...]:
+    """Return the words of a name.
+
+    >>> words("pLongView"), words("is_click"), words("like_score2")
+    (('p', 'long', 'view'), ('is', 'click'), ('like', 'score', '2'))
+    """
+    return tuple(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name))
+
+
+def events(name: str) -> list[str]:
+    """Return what a column may be about, the likeliest first.
+
+    >>> events("p_like"), events("is_liked"), events("pctr")
+    (['lik'], ['lik'], ['pctr', 'ctr'])
+    """
+    all_words = words(name)
+    told = [w for w in all_words if w not in SCORE_WORDS | _LABEL_WORDS] or list(all_words)
+    event = _stem("".join(told))
+    # A prefix may be written together with the word, as in pctr.
+    glued = event[0] == "p" and len(event) > 3 if event else False
+    return [event, event[1:]] if glued else [event]
+
+
+def alias(event: str) -> str:
+    """Return the common name of an event, such as click for ctr."""
+    return _STEMMED.get(event, event)
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
+
+
+_STEMMED = {_stem(word): _stem(common) for word, common in _ALIASES.items()}
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ A call is a function of its arguments alone, so that an engine may repeat one th
 its worker, and the result is the same however many workers there are.
 """
 
-__all__ = ["Engine", "Resident", "in_order"]
+__all__ = ["Engine", "LocalEngine", "Resident", "current_engine", "in_order", "using"]
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 
@@ -73,3 +75,66 @@ def in_order(
             yield engine.get(waiting.popleft())
     while waiting:
         yield engine.get(waiting.popleft())
+
+
+class LocalEngine:
+    """One worker, this process: what results of other engines are compared with."""
+
+    name = "local"
+    workers = 1
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return `function(*given)`."""
+        return function(*given)
+
+    def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
+        """Return the values of `function(*given)`."""
+        values = list(function(*given))
+        assert len(values) == count, "a function returns as many parts as it was asked for"
+        return values
+
+    def put(self, value: Any) -> Any:
+        """Return the value."""
+        return value
+
+    def get(self, promise: Any) -> Any:
+        """Return the value, which a promise is here."""
+        return promise
+
+    def keep(self, build: Callable[..., Any], *given: Any) -> "_Here":
+        """Build a state in this process."""
+        return _Here(build(*given))
+
+
+class _Here:
+    """A state in this process."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return `function(state, *given)`."""
+        return function(self._state, *given)
+
+
+_engine: ContextVar[Engine | None] = ContextVar("harmonrank_engine", default=None)
+
+
+def current_engine() -> Engine:
+    """Return the engine that `using` names; this process where nobody has named one."""
+    return _engine.get() or LocalEngine()
+
+
+@contextmanager
+def using(engine: Engine) -> Iterator[Engine]:
+    """Let fits and searches within work on an engine.
+
+    >>> with using(LocalEngine()) as engine:
+    ...     current_engine() is engine
+    True
+    """
+    token = _engine.set(engine)
+    try:
+        yield engine
+    finally:
+        _engine.reset(token)

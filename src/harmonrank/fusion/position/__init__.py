@@ -1,1 +1,0 @@
-"""Position bias: feedback as if every place had been looked at."""
