@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from harmonrank.paper.training.torch_threads import torch_threads
+from harmonrank.paper.training import torch_threads
 
 from harmonrank.support.threads import limited_threads
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor

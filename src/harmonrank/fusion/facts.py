@@ -26,7 +26,7 @@ from harmonrank.support.errors import DataError, UsageError
 
 
 @dataclass(frozen=True, eq=False)
-class RowSums:
+class LogSums:
     """Sums over rows that count, by objective where they are arrays.
 
     Attributes:
@@ -54,10 +54,10 @@ class RowSums:
     counts: list[Counts]
     places: PlaceSums | None
 
-    def __add__(self, other: "RowSums") -> "RowSums":
+    def __add__(self, other: "LogSums") -> "LogSums":
         columns = zip(self.counts, other.counts, strict=True)
         places = [part.places for part in (self, other) if part.places is not None]
-        return RowSums(
+        return LogSums(
             self.rows + other.rows,
             self.mass + other.mass,
             self.positive + other.positive,
@@ -88,7 +88,7 @@ class TrainingFacts:
 
     schema: Schema
     first: tuple[int, ...]
-    sums: RowSums
+    sums: LogSums
     drawn: Log
     wider: Log
     levels: Mapping[str, LabelLevels] = field(default_factory=dict)
@@ -171,11 +171,11 @@ def _fractions(blocks: LogBlocks) -> bool:
 
 def _pass(
     blocks: LogBlocks, starts: Sequence[int], rows: int, wide: bool
-) -> tuple[list[RowSums], tuple[Log, Log], dict[str, LabelLevels]]:
+) -> tuple[list[LogSums], tuple[Log, Log], dict[str, LabelLevels]]:
     """Return the sums of each block, the rows that would be drawn of so many, and levels."""
     drawn = drawn_rows(rows, RECENT_ROWS)
     wider = drawn_rows(rows, QUANTILE_ROWS) if wide else drawn[:1]
-    looked: Iterator[tuple[RowSums, list[Log], list[LabelLevels]]]
+    looked: Iterator[tuple[LogSums, list[Log], list[LabelLevels]]]
     looked = with_workers(blocks).each(_facts_of, drawn, wider, own=list(starts))
     totals, sums, parts = [SumTree() for _ in blocks.schema.graded], [], []
     for number, (facts, some, levels) in enumerate(looked):
@@ -202,7 +202,7 @@ def _require_few(name: str, levels: int) -> None:
 
 def _facts_of(
     log: Log, first: int, drawn: np.ndarray, wider: np.ndarray
-) -> tuple[RowSums, list[Log], list[LabelLevels]]:
+) -> tuple[LogSums, list[Log], list[LabelLevels]]:
     """Return the sums of a block, those of its rows that are drawn, and its graded labels.
 
     Args:
@@ -218,7 +218,7 @@ def _facts_of(
     shown = np.full(labels.shape[1], log.rows), np.full(labels.shape[1], mass)
     if there is not None:
         shown = there.sum(axis=0), w @ there
-    sums = RowSums(
+    sums = LogSums(
         log.rows,
         mass,
         w @ labels,
