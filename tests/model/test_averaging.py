@@ -10,7 +10,7 @@ import harmonrank as hr
 from harmonrank.fusion import method_class
 from harmonrank.metrics import auc
 from harmonrank.model.fit_rows import cut_rows
-from harmonrank.model.linear.averaging import _weights, averaged
+from harmonrank.model.linear.averaging import _weights, averaged, fit_averaged
 from harmonrank.model.linear.heads_fit import fit_blocks, fit_heads
 from harmonrank.support.logistic import sigmoid
 
@@ -40,7 +40,7 @@ def test_averaged_heads_have_the_average_of_all_logits():
 def test_a_head_that_unseen_rows_need_keeps_its_weight():
     logits, codes, labels = rows_with_a_curve(6000, 2)
     blocks = cut_rows(logits, codes, labels, are_logits=True)
-    alone, mixed = (fit_blocks(blocks, SLOTS, average=average) for average in (False, True))
+    alone, (mixed, _) = fit_blocks(blocks, SLOTS), fit_averaged(blocks, SLOTS)
     np.testing.assert_allclose(
         mixed.logits(logits, codes), alone.logits(logits, codes), rtol=0, atol=1e-6
     )

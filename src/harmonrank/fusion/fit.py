@@ -24,7 +24,7 @@ from harmonrank.fusion.protocol import MethodLearner, State, TrainingRows
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.fusion.quality.upstream import MissingScores
 from harmonrank.fusion.weights import fit_weights
-from harmonrank.model.fit_rows import FitRows
+from harmonrank.model.fit_rows import FitRows, drawn_requests
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.extras import needs_extras
 
@@ -140,7 +140,7 @@ def learned(
     if not traits.missing:
         coder = replace(coder, reference=reference)
     named = traits.requests and schema.request is not None
-    if _for_requests(learner, schema, blocks) or named:
+    if _for_requests(learner, schema) or named:
         coder = replace(coder, requests=True)
     train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
     fitted_rows = sums.rows
@@ -165,8 +165,9 @@ def learned(
         checkpoint=run.checkpoint,
     )
     if traits.whole and sums.rows > run.most_rows:
-        fitted_rows = run.most_rows
-        rows = replace(rows, train=HeldBlocks([rows.sample(fitted_rows)]), rows=fitted_rows)
+        some = drawn_requests(train, sums.rows, run.most_rows)
+        fitted_rows = some.rows
+        rows = replace(rows, train=HeldBlocks([some]), rows=fitted_rows)
     with needs_extras(learner.name):
         state = learner.fit(rows)
     kinds = _kinds(learner, facts, coder, state)
@@ -270,7 +271,7 @@ def _reference(facts: TrainingFacts, encoder: ContextEncoder) -> Reference:
     return Reference.of(some.scores, some.codes(encoder), encoder.slots, some.own_weight)
 
 
-def _for_requests(learner: MethodLearner, schema: Schema, blocks: LogBlocks) -> bool:
+def _for_requests(learner: MethodLearner, schema: Schema) -> bool:
     """Tell whether a fit is for AUC within requests; refuse one where no column tells them."""
     if getattr(learner, "optimise", "all") != "requests":
         return False
@@ -278,11 +279,6 @@ def _for_requests(learner: MethodLearner, schema: Schema, blocks: LogBlocks) -> 
         raise UsageError(
             "optimise='requests' needs a request column, which says which rows were shown "
             "together; name it in the schema or with --request. Got none."
-        )
-    if isinstance(blocks, FileBlocks):
-        raise UsageError(
-            f"{learner.name} with optimise='requests' needs whole requests in memory, and blocks "
-            "cut them; allow more with --memory, take fewer rows, or leave the option out."
         )
     return True
 

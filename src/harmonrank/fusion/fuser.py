@@ -30,7 +30,6 @@ class Fuser:
         traits: What the method can do.
         fitted: What every model keeps.
         state: What the method has learned.
-        optimises: Which AUC the fit is for, over "all" rows or within "requests".
     """
 
     name: str
@@ -38,7 +37,6 @@ class Fuser:
     traits: Traits
     fitted: Fitted
     state: State
-    optimises: str = "all"
 
     def weights(
         self, weights: Mapping[str, float] | None = None, value: Mapping[str, float] | None = None
@@ -68,12 +66,16 @@ class Fuser:
 
     def require_probabilities(self, purpose: str = "give them") -> None:
         """Refuse what a method without probabilities cannot do."""
-        require_probabilities(self.name, self.traits, purpose, self.optimises)
+        require_probabilities(self.name, self.traits, purpose)
 
     @property
     def request_weights(self) -> Any:
         """What a unit of probability counts in a row, where the fit is for requests."""
         return getattr(self.state, "request_weights", None)
+
+    def _request_weights(self, weights: Weights) -> Any:
+        """Return the same for these weights; values per event have a best score of their own."""
+        return None if weights.by_value else self.request_weights
 
     def score(self, scores: np.ndarray, codes: np.ndarray, weights: Weights) -> np.ndarray:
         """Return fused scores as they are given out: mapped, if they are aligned."""
@@ -89,7 +91,7 @@ class Fuser:
         scores = self._expected(scores, codes)
         if not self.traits.probabilities:
             return _finite(self.state.scores(scores, codes))
-        plain = self.fitted.kinds is None and self.request_weights is None
+        plain = self.fitted.kinds is None and self._request_weights(weights) is None
         if plain and hasattr(self.state, "fused"):
             return _finite(self.state.fused(scores, codes, self.per_unit(weights)))
         heads = self.state.probabilities(scores, codes)
@@ -142,8 +144,8 @@ class Fuser:
 
     def per_unit(self, weights: Weights) -> np.ndarray:
         """Return what a unit of probability counts, (M,); the mean where that differs by row."""
-        if self.request_weights is not None:
-            counted: np.ndarray = weights.counted * self.request_weights.mean
+        if (own := self._request_weights(weights)) is not None:
+            counted: np.ndarray = weights.counted * own.mean
             return counted
         return weights.per_unit(self.fitted.prevalence)
 
@@ -152,25 +154,20 @@ class Fuser:
 
     def _terms(self, heads: np.ndarray, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
         """Return columns, (rows, M), and what each of them counts, (M,)."""
-        if self.request_weights is not None:
-            parts: np.ndarray = self.request_weights.parts(heads)
+        if (own := self._request_weights(weights)) is not None:
+            parts: np.ndarray = own.parts(heads)
             return parts, weights.counted
         fitted = self.fitted
         terms = weights.terms(self.schema, heads, fitted.prevalence, fitted.kinds)
         return terms, self.per_unit(weights)
 
 
-def require_probabilities(name: str, traits: Traits, purpose: str, optimises: str) -> None:
+def require_probabilities(name: str, traits: Traits, purpose: str) -> None:
     """Refuse what needs probabilities of a method that has none."""
     if not traits.probabilities:
         raise UsageError(
             f"{name} knows no probability of an objective, so it cannot {purpose} after the fit; "
             "use a method such as harmonrank."
-        )
-    if purpose == "rank by value" and optimises == "requests":
-        raise UsageError(
-            "A fit with optimise='requests' ranks by weights on AUC within requests; values per "
-            "event have a best score of their own: fit with optimise='all' for them."
         )
 
 

@@ -4,7 +4,7 @@ __all__ = ["DefaultFit", "HarmonRank", "HarmonRankConfig"]
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.missing.heads_marginal import MarginalScorer
 from harmonrank.model.requests.request_weights import RequestWeights, term_count
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.events import FitStep
-from harmonrank.support.logistic import score_logit
+from harmonrank.support.logistic import score_logit, sigmoid
+
+if TYPE_CHECKING:
+    from harmonrank.model.linear.averaging import Unseen
 
 MOST_VALUES = 100
 """Rarer context values share the slot of the unknown: they would cost more than they tell."""
@@ -101,7 +104,8 @@ class HarmonRankConfig:
     """The default has nothing to tune: the evidence chooses how far each part is shrunk.
 
     Attributes:
-        optimise: The AUC to fit for, over 'all' rows or within 'requests' (docs/per-request.md).
+        optimise: The AUC to fit for: within 'requests', over 'all' rows, or 'auto': within requests
+            where the schema names them and all objectives are plain events (docs/per-request.md).
     """
 
     name: ClassVar[str] = "harmonrank"
@@ -110,19 +114,24 @@ class HarmonRankConfig:
     )
     state: ClassVar[type] = DefaultFit
 
-    optimise: Literal["all", "requests"] = "all"
+    optimise: Literal["auto", "all", "requests"] = "auto"
 
     def fit(self, rows: TrainingRows) -> DefaultFit:
         """Fit coordinates, their density, linear heads and what these leave unexplained."""
-        from harmonrank.model.linear.heads_fit import fit_blocks
+        from harmonrank.model.linear.averaging import fit_averaged
 
         if self.optimise == "requests":
             rows.schema.require_plain("A fit with optimise='requests'")
+            if rows.schema.value:
+                raise UsageError(
+                    "A fit with optimise='requests' ranks by weights on AUC within requests; "
+                    "values per event have a best score of their own: leave one of them out."
+                )
         shared = with_label_shares(rows.train, rows.schema, score_bins(rows))
         steps = lambda *numbers: rows.on_event(FitStep(*numbers))  # noqa: E731
-        heads = fit_blocks(shared, rows.slots, steps, average=True)
-        fit = DefaultFit(heads)
-        return DefaultFit(heads, _for_requests(fit, rows)) if self.optimise == "requests" else fit
+        heads, unseen = fit_averaged(shared, rows.slots, steps)
+        within = self.optimise != "all" and rows.schema.plain and not rows.schema.value
+        return DefaultFit(heads, _for_requests(unseen, rows) if within and unseen else None)
 
 
 class HarmonRank(Method):
@@ -136,13 +145,15 @@ class HarmonRank(Method):
     Config = HarmonRankConfig
 
 
-def _for_requests(fit: DefaultFit, rows: TrainingRows) -> RequestWeights:
+def _for_requests(unseen: "Unseen", rows: TrainingRows) -> RequestWeights | None:
+    """Return what a unit of probability counts in a row; None if the same in every row."""
     from harmonrank.model.requests.request_fit import fit_request_weights
 
-    some = rows.sample()
-    assert some.request is not None
-    p = fit.probabilities(some.scores, some.codes)
-    return fit_request_weights(p, some.request, some.labels, rows.weights, some.weight)
+    some, p = unseen.rows, sigmoid(unseen.averaged)
+    if some.request is None:
+        return None
+    given = p, some.request, some.labels, rows.weights, some.weight
+    return fit_request_weights(*given, fold=unseen.fold)
 
 
 def _of_rows(codes: np.ndarray, rows: int) -> np.ndarray:

@@ -87,12 +87,15 @@ class Method(Estimator):
     @property
     def fuser(self) -> Fuser:
         """The model as a function of arrays."""
-        return Fuser(self.name, self.schema, self.traits, self.fitted, self._state, self.optimises)
+        return Fuser(self.name, self.schema, self.traits, self.fitted, self._state)
 
     @property
     def optimises(self) -> str:
         """Which AUC the fit is for: over "all" rows, or within "requests"."""
-        return str(getattr(self.config, "optimise", "all"))
+        asked = getattr(self.config, "optimise", "all")
+        if asked != "auto":
+            return str(asked)
+        return "all" if getattr(self._state, "request_weights", None) is None else "requests"
 
     def fit(
         self,
@@ -437,4 +440,4 @@ class Method(Estimator):
                     "or use a method such as harmonrank."
                 )
         if schema.value:
-            require_probabilities(self.name, self.traits, "rank by value", self.optimises)
+            require_probabilities(self.name, self.traits, "rank by value")

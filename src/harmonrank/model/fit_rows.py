@@ -1,6 +1,6 @@
 """FitRows: a block of the rows that heads are fitted on, and what is asked of all blocks."""
 
-__all__ = ["FitRows", "RowCounts", "cut_rows", "drawn_from", "joined"]
+__all__ = ["FitRows", "RowCounts", "cut_rows", "drawn_from", "drawn_requests", "joined"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank.data.hashing import hashed
 from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, HeldBlocks, drawn_rows, starts_of
 from harmonrank.support.logistic import SMALLEST_SCORE, clipped, score_logit
+
+_DRAW = -1  # Beside the seeds by which requests are set aside and measured.
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,13 @@ def drawn_from(blocks: Blocks[FitRows], rows: int, most: int | None, stride: int
     return joined(list(blocks.each(_taken, some, stride)))
 
 
+def drawn_requests(blocks: Blocks[FitRows], rows: int, most: int) -> FitRows:
+    """Return about so many rows at most, whole requests drawn at random; rows if none is named."""
+    if rows <= most or blocks[0].request is None:
+        return drawn_from(blocks, rows, most)
+    return joined(list(blocks.each(_of_requests, most / rows)))
+
+
 def joined(parts: Sequence[FitRows]) -> FitRows:
     """Return the rows of all parts, in order."""
     first = parts[0]
@@ -158,6 +168,12 @@ def joined(parts: Sequence[FitRows]) -> FitRows:
 
     names = ("scores", "codes", "labels", "weight", "shares", "request")
     return replace(first, **{name: of(name) for name in names})
+
+
+def _of_requests(block: FitRows, share: float) -> FitRows:
+    assert block.request is not None
+    # Each block draws by itself, and so that the parts of a request that it cuts go together.
+    return block.taken(hashed(block.request, _DRAW) < share)
 
 
 def _taken(block: FitRows, some: np.ndarray | None, stride: int) -> FitRows:

@@ -12,24 +12,72 @@ All rungs are linear in the same numbers but for the residual, so their average 
 logits is again `Heads`: nothing more is stored, and scoring takes as long.
 """
 
-__all__ = ["EVIDENCE_FOLDS", "averaged", "rung_weights"]
+__all__ = ["EVIDENCE_FOLDS", "Unseen", "averaged", "fit_averaged"]
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
-from harmonrank.model.fit_rows import FitRows, cut_rows
+from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_requests
 from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads_fit import RUNGS, fit_rungs, steps_of
 
 EVIDENCE_FOLDS = 3
 
+_ROWS = 60_000  # At most about so many are fitted again.
 _FEWEST_ROWS = 1000  # Fewer tell nothing about rungs; the full head is taken.
+_FEWEST_REQUESTS = 30  # Fewer tell nothing about how much requests differ.
 _RUNS = 256  # Runs of the log that stand for requests where no column names them.
 _DRAWS = 256
 _PRIOR = 4.0  # Nats by which the full head is thought better beforehand.
 _CHUNK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Rows, and what heads that did not learn from them say of them.
+
+    Attributes:
+        rows: Whole requests, where a column names them, that have all scores.
+        fold: (rows,) the part of the log that each is in.
+        logits: (rungs, rows, M).
+        weights: (rungs, M) of the rungs in the average.
+    """
+
+    rows: FitRows
+    fold: np.ndarray
+    logits: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def averaged(self) -> np.ndarray:
+        """The averages of the logits of the rungs, (rows, M)."""
+        average: np.ndarray = np.einsum("krm,km->rm", self.logits, self.weights)
+        return average
+
+
+def fit_averaged(
+    blocks: Blocks[FitRows],
+    slots: tuple[int, ...],
+    on_step: Callable[[int, int], None] = lambda *_: None,
+    *,
+    residual: bool = True,
+) -> tuple[Heads, Unseen | None]:
+    """Fit the rungs to rows in blocks, and average them by what they are worth on unseen rows.
+
+    Returns:
+        The heads, and the unseen rows; None where too few rows have all scores.
+    """
+    counts = RowCounts.of(blocks)
+    done = steps_of(counts, residual=residual)
+    steps = done + EVIDENCE_FOLDS
+    rungs = fit_rungs(blocks, counts, slots, lambda k: on_step(k, steps), residual=residual)
+    some = drawn_requests(blocks, counts.rows, _ROWS)
+    unseen = _unseen(some, counts.rows, slots, lambda fold: on_step(done + fold, steps), residual)
+    on_step(steps, steps)
+    return (rungs[0] if unseen is None else averaged(rungs, unseen.weights)), unseen
 
 
 def averaged(rungs: Sequence[Heads], weights: np.ndarray) -> Heads:
@@ -54,36 +102,34 @@ def averaged(rungs: Sequence[Heads], weights: np.ndarray) -> Heads:
     return replace(full, theta=theta, residual=replace(residual, linear=linear, **arrays))
 
 
-def rung_weights(
-    rows: FitRows,
+def _unseen(
+    some: FitRows,
     log_rows: int,
-    fit: Callable[[Blocks[FitRows]], Sequence[Heads]],
-    on_fold: Callable[[int], None] = lambda _: None,
-) -> np.ndarray | None:
-    """Return (rungs, M) weights; None where too few rows have all scores.
+    slots: tuple[int, ...],
+    on_fold: Callable[[int], None],
+    residual: bool,
+) -> Unseen | None:
+    """Fit the rungs without each part of some rows of a log, and try them on that part.
 
-    Args:
-        rows: Some of a log, in its order.
-        log_rows: How many rows the log has. Full heads gain most by more rows, so they are thought
-            better beforehand by so many times as much.
-        fit: Returns the rungs that are fitted to some rows.
-        on_fold: Called with the number of folds that are done.
+    Full heads gain most by more rows, so they are thought better beforehand by so many times as
+    much as the log is longer than what is tried.
     """
-    whole = np.flatnonzero(~np.isnan(rows.scores).any(axis=1))
+    whole = np.flatnonzero(~np.isnan(some.scores).any(axis=1))
     if len(whole) < _FEWEST_ROWS:
         return None
-    known = rows.taken(whole)
-    fold = np.arange(known.rows) * EVIDENCE_FOLDS // known.rows
-    parts = []
+    rows = some.taken(whole)
+    request = _requests(rows)
+    fold = _folds(request)
+    logits = np.empty((RUNGS, *rows.labels.shape))
     for k in range(EVIDENCE_FOLDS):
-        rungs = fit(_cut(known.taken(fold != k)))
-        parts.append(_log_likelihoods(rungs, known.taken(fold == k)))
+        others = _cut(rows.taken(fold != k))
+        rungs = fit_rungs(others, RowCounts.of(others), slots, residual=residual)
+        logits[:, fold == k] = _logits(rungs, rows.taken(fold == k))
         on_fold(k + 1)
-    of_row = np.concatenate(parts, axis=1)  # (rungs, rows, M)
-    codes = _requests(known)
-    evidence = np.stack([_summed(codes, each) for each in of_row])  # (rungs, requests, M)
-    prior = _PRIOR * log_rows / rows.rows
-    return np.stack([_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)], axis=1)
+    evidence = np.stack([_evidence(request, rows, h) for h in logits])  # (rungs, requests, M)
+    prior = _PRIOR * log_rows / some.rows
+    weights = [_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)]
+    return Unseen(rows, fold, logits, np.stack(weights, axis=1))
 
 
 def _cut(rows: FitRows) -> Blocks[FitRows]:
@@ -92,36 +138,42 @@ def _cut(rows: FitRows) -> Blocks[FitRows]:
 
 
 def _requests(rows: FitRows) -> np.ndarray:
-    """Return the number of each row's request; of a run of rows where none is known."""
-    if rows.request is None:
-        return np.arange(rows.rows) * min(_RUNS, rows.rows) // rows.rows
-    codes: np.ndarray = np.unique(rows.request, return_inverse=True)[1].reshape(-1)
-    return codes
+    """Return the number of each row's request; of a run of rows where too few are known."""
+    if rows.request is not None:
+        known, codes = np.unique(rows.request, return_inverse=True)
+        if len(known) >= _FEWEST_REQUESTS:
+            return codes.reshape(-1)
+    return np.arange(rows.rows) * min(_RUNS, rows.rows) // rows.rows
 
 
-def _log_likelihoods(rungs: Sequence[Heads], rows: FitRows) -> np.ndarray:
-    """Return the log-likelihood of each label by each rung, (rungs, rows, M)."""
+def _folds(request: np.ndarray) -> np.ndarray:
+    """Return the part of the log that each row's request is in; parts have about as many rows."""
+    rows, size = len(request), np.bincount(request)
+    order = np.argsort(np.bincount(request, np.arange(rows)) / size, kind="stable")
+    part = np.empty(len(size), np.int64)
+    part[order] = (np.cumsum(size[order]) - size[order] / 2) * EVIDENCE_FOLDS // rows
+    fold: np.ndarray = part[request]
+    return fold
+
+
+def _logits(rungs: Sequence[Heads], rows: FitRows) -> np.ndarray:
+    """Return the logits of each rung, (rungs, rows, M)."""
     result = np.empty((len(rungs), *rows.labels.shape))
-    counts = rows.counts()
-    for part in _chunks(rows.rows):
+    for first in range(0, rows.rows, _CHUNK_ROWS):
+        part = slice(first, first + _CHUNK_ROWS)
         some = rows.taken(part)
-        logits, labels = some.logits(), some.labels
+        logits = some.logits()
         for k, rung in enumerate(rungs):
-            h = rung.logits(logits, some.codes)
-            result[k, part] = labels * h - np.logaddexp(0.0, h)
-    if counts is not None:
-        result *= counts if counts.ndim == 2 else counts[:, None]
+            result[k, part] = rung.logits(logits, some.codes)
     return result
 
 
-def _chunks(rows: int) -> Iterator[slice]:
-    for first in range(0, rows, _CHUNK_ROWS):
-        yield slice(first, min(first + _CHUNK_ROWS, rows))
-
-
-def _summed(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the sums over the rows of each request, (requests, M)."""
-    return np.stack([np.bincount(codes, column) for column in values.T], axis=1)
+def _evidence(request: np.ndarray, rows: FitRows, logits: np.ndarray) -> np.ndarray:
+    """Return the log-likelihood of the labels of each request, (requests, M)."""
+    each, counts = rows.labels * logits - np.logaddexp(0.0, logits), rows.counts()
+    if counts is not None:
+        each *= counts if counts.ndim == 2 else counts[:, None]
+    return np.stack([np.bincount(request, column) for column in each.T], axis=1)
 
 
 def _weights(evidence: np.ndarray, prior: float = _PRIOR) -> np.ndarray:

@@ -9,7 +9,15 @@ objective, so there precisions are alike only as far as the evidence of all of t
 no row is set aside.
 """
 
-__all__ = ["BlockSums", "fit_blocks", "fit_heads", "fit_linear"]
+__all__ = [
+    "RUNGS",
+    "BlockSums",
+    "fit_blocks",
+    "fit_heads",
+    "fit_linear",
+    "fit_rungs",
+    "steps_of",
+]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,7 +30,6 @@ from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.density.density import Density, distinct_contexts
 from harmonrank.model.density.density_sums import DensitySums, density_of
 from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
-from harmonrank.model.linear.averaging import EVIDENCE_FOLDS, averaged, rung_weights
 from harmonrank.model.linear.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
 from harmonrank.model.linear.head_quadratic import HeadRows
@@ -55,11 +62,12 @@ _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
 _ENOUGH = 0.15
 _ROUNDS = Rounds(most=50, enough=_ENOUGH / 10, steady=_ENOUGH / 10, near=2.0)
 _COORDINATE_ROWS = 500_000
+RUNGS = 3
+"""How many rungs `fit_rungs` returns."""
 # What a plain calibration of each score would be; the first four groups.
 _PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
 # The precisions of a calibration, whose own slope is free and which has nothing else.
 _CALIBRATION = np.array([1e-3, *[1e9] * (len(GROUPS) - 1)])
-_EVIDENCE_ROWS = 60_000  # At most so many are fitted again, to weigh the rungs of `averaging`.
 
 
 def fit_heads(
@@ -93,45 +101,50 @@ def fit_blocks(
     on_step: Callable[[int, int], None] = lambda *_: None,
     *,
     residual: bool = True,
-    average: bool = False,
 ) -> Heads:
     """Fit the same to rows in blocks, wherever they are kept.
 
     Coordinates are of rows drawn at random, `_COORDINATE_ROWS` of a longer log. All else are sums
-    over all rows, a block at a time. With `average` simpler heads count as well, by what they are
-    worth on rows out of the fit.
+    over all rows, a block at a time.
     """
     counts = RowCounts.of(blocks)
-    steps = _STEPS + len(counts.positives) * residual + EVIDENCE_FOLDS * average
-
-    def told(step: int) -> None:
-        on_step(step, steps)
-
-    rungs = _rungs(blocks, counts, slots, told, residual, average)
-    heads = rungs[0]
-    if average:
-        done = steps - EVIDENCE_FOLDS
-        some = drawn_from(blocks, counts.rows, _EVIDENCE_ROWS)
-        weights = rung_weights(
-            some,
-            counts.rows,
-            lambda rows: _rungs(rows, RowCounts.of(rows), slots, lambda _: None, residual, True),
-            lambda fold: told(done + fold),
-        )
-        heads = heads if weights is None else averaged(rungs, weights)
-    told(steps)
+    steps = steps_of(counts, residual=residual)
+    heads, _ = _fit_full(
+        blocks, counts, slots, lambda step: on_step(step, steps), residual=residual
+    )
+    on_step(steps, steps)
     return heads
 
 
-def _rungs(
+def steps_of(counts: RowCounts, *, residual: bool) -> int:
+    """Return how many steps a fit has at most."""
+    return _STEPS + len(counts.positives) * residual
+
+
+def fit_rungs(
+    blocks: Blocks[FitRows],
+    counts: RowCounts,
+    slots: tuple[int, ...],
+    on_step: Callable[[int], None] = lambda _: None,
+    *,
+    residual: bool = True,
+) -> list[Heads]:
+    """Fit the full heads, a plain logistic regression and a calibration of own scores."""
+    heads, data = _fit_full(blocks, counts, slots, on_step, residual=residual)
+    plain, sums = _plain(heads.coordinate, heads.density, slots, counts.prevalence), BlockSums(data)
+    kept = SHARED.stop - SHARED.start, len(GROUPS)
+    return [heads, *(fit_linear(plain, sums, kept=some) for some in kept)]
+
+
+def _fit_full(
     blocks: Blocks[FitRows],
     counts: RowCounts,
     slots: tuple[int, ...],
     on_step: Callable[[int], None],
+    *,
     residual: bool,
-    all_rungs: bool,
-) -> list[Heads]:
-    """Fit the full heads, and those of the other rungs of `averaging` where they are asked for."""
+) -> tuple[Heads, Blocks[HeadSums]]:
+    """Fit the full heads; also return the rows as linear heads see them."""
     some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
     logits = some.logits()
     coordinate = fit_coordinate(logits, some.labels, some.counts())
@@ -140,15 +153,9 @@ def _rungs(
     density = _density(blocks, counts, coordinate, slots, origin)
     plain = _plain(coordinate, density, slots, counts.prevalence)
     if counts.incomplete:
-        heads, data = _fit_incomplete(plain, blocks, counts, on_step, residual)
-    else:
-        data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
-        heads = _fit(plain, data, on_step, residual)
-    if not all_rungs:
-        return [heads]
-    sums = BlockSums(data)
-    logistic = fit_linear(plain, sums, kept=SHARED.stop - SHARED.start)
-    return [heads, logistic, fit_linear(plain, sums, kept=len(GROUPS))]
+        return _fit_incomplete(plain, blocks, counts, on_step, residual)
+    data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
+    return _fit(plain, data, on_step, residual), data
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,19 @@ What a row function can know of the best score of its request, eq. 4 of docs/per
 regression with request effects, eq. 7 of docs/per-request.md: for each objective the κ whose κ p
 differs within a request as κ_m(g) p_m(g) does, in the mean square. The latter are estimated with
 the labels of the whole request, by `fit_levels`, so that targets have hardly any label noise.
+
+How far κ may leave the weights over all rows, unseen labels decide: κ is fitted without each part
+of the log, and mixtures are tried within the requests of that part.
 """
 
 __all__ = ["fit_request_weights"]
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.metrics import expected_grouped_auc, request_gains
+from harmonrank.metrics import request_areas, request_gains
 from harmonrank.model.requests.request_levels import fit_levels
 from harmonrank.model.requests.request_weights import RequestWeights, put_terms, term_count
 from harmonrank.support.kernel import kernel
@@ -23,8 +26,32 @@ from harmonrank.support.parallel import each_part
 _ENDS = (0.001, 0.999)  # Quantiles beyond which z stays as it is.
 # Of the mean square of a column within requests: rounding, and what the data leave open.
 _RIDGE = 1e-6
-_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-_JUDGED_ROWS = 200_000
+_SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+_DRAWS = 256
+# Where resampled requests gain and lose less AUC than this, κ moves nothing.
+_LEAST_GAIN = 5e-4
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows whose requests lie together.
+
+    Attributes:
+        p: (rows, M) probabilities of heads that look at rows alone.
+        request: (rows,) ascending numbers.
+        labels: (rows, M).
+        weight: (rows,).
+    """
+
+    p: np.ndarray
+    request: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+
+    def taken(self, rows: np.ndarray) -> Self:
+        """Return the rows of some requests."""
+        request = np.unique(self.request[rows], return_inverse=True)[1].reshape(-1)
+        return type(self)(self.p[rows], request, self.labels[rows], self.weight[rows])
 
 
 def fit_request_weights(
@@ -33,41 +60,100 @@ def fit_request_weights(
     labels: np.ndarray,
     weights: np.ndarray,
     sample_weight: np.ndarray | None = None,
-) -> RequestWeights:
+    *,
+    fold: np.ndarray,
+) -> RequestWeights | None:
     """Fit κ so that κ p orders each request as well as a function of the row can.
 
     Args:
-        p: (rows, M) probabilities of heads that look at rows alone.
+        p: (rows, M) probabilities of heads that look at rows alone, and did not learn from these.
         request: (rows,) numbers or names of requests.
         labels: (rows, M) of 0 and 1.
         weights: (M,) what each objective counts.
         sample_weight: (rows,).
+        fold: (rows,) the part of the log of each row; a request is in one of them.
+
+    Returns:
+        None where κ would hardly change the order within requests.
     """
-    codes = np.unique(request, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(codes))])
-    p, codes = clipped(p[order]), codes[order]
-    w = np.ones(len(p)) if sample_weight is None else sample_weight[order].astype(np.float64)
+    order = np.argsort(request, kind="stable")
+    w = np.ones(len(p)) if sample_weight is None else sample_weight.astype(np.float64)
+    rows = _Rows(clipped(p), request, labels, w).taken(order)
+    share = _proven_share(rows, fold[order], weights)
+    if share == 0:
+        return None
+    mixed = _mixed(*_straight_and_bent(rows), share, rows.p, weights)
+    # What an event is worth on average: rows count by their probability.
+    return replace(mixed, mean=(rows.weight @ mixed.parts(rows.p)) / (rows.weight @ rows.p))
+
+
+def _straight_and_bent(rows: _Rows) -> tuple[RequestWeights, RequestWeights]:
+    """Return the weights over all rows, and those of the regression."""
+    p, w = rows.p, rows.weight
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows.request))])
     h = logit(p)
-    inside = fit_levels(h, starts, labels[order], w).probabilities
-    target = request_gains(inside, codes) * inside
+    inside = fit_levels(h, starts, rows.labels, w).probabilities
+    target = request_gains(inside, rows.request) * inside
     centre, unit = h.mean(axis=0), np.maximum(h.std(axis=0), 1e-6)
     low, high = np.quantile((h - centre) / unit, _ENDS, axis=0)
-    found = RequestWeights(
-        centre,
-        unit,
-        low,
-        high,
-        np.zeros((p.shape[1], term_count(p.shape[1]))),
-        np.ones(len(weights)),
-    )
-    bent = replace(found, terms=_regressed(found, p, starts, w, target))
+    terms = np.zeros((p.shape[1], term_count(p.shape[1])))
+    straight = RequestWeights(centre, unit, low, high, terms, np.ones(p.shape[1]))
+    bent = replace(straight, terms=_regressed(straight, p, starts, w, target))
     pi = (w @ p) / w.sum()
-    straight = replace(found, terms=found.terms.copy())
-    straight.terms[:, 0] = 1 / (pi * (1 - pi))
-    found = _best_between(straight, bent, p, inside, codes, weights)
-    # What an event is worth on average: rows count by their probability.
-    return replace(found, mean=(w @ found.parts(p)) / (w @ p))
+    terms[:, 0] = 1 / (pi * (1 - pi))
+    return straight, bent
+
+
+def _mixed(
+    straight: RequestWeights,
+    bent: RequestWeights,
+    share: float,
+    p: np.ndarray,
+    weights: np.ndarray,
+) -> RequestWeights:
+    """Return a mixture of scores that vary alike."""
+    sizes = [np.abs(weights) @ each.parts(p).std(axis=0) for each in (straight, bent)]
+    if not sizes[1] > 0:  # No request has two rows.
+        return straight
+    terms = (1 - share) * straight.terms + share * (sizes[0] / sizes[1]) * bent.terms
+    return replace(straight, terms=terms)
+
+
+def _proven_share(rows: _Rows, fold: np.ndarray, weights: np.ndarray) -> float:
+    """Return the mean of the shares that are best within requests that are drawn anew.
+
+    So it is as near to 0, to 1 and to the middle as unseen labels can tell. It is 0 where κ moves
+    nothing.
+    """
+    if rows.p.shape[1] == 1:
+        return 0.0  # One objective alone is ordered by its probability.
+    parts = [_tried(rows, fold == k, weights) for k in np.unique(fold)]
+    won, say = (np.concatenate(each) for each in zip(*parts, strict=True))
+    drawn = np.random.default_rng(0).poisson(1.0, (_DRAWS, len(say))).astype(np.float64)
+    total = (drawn @ say)[:, None]  # (draws, 1, M)
+    areas = np.einsum("dg,gsm->dsm", drawn, won, optimize=True)
+    sums = np.divide(areas, total, out=np.zeros_like(areas), where=total > 0) @ weights
+    gains = sums - sums[:, :1]
+    if np.quantile(np.abs(gains[:, -1]), 0.95) < _LEAST_GAIN * np.abs(weights).sum():
+        return 0.0
+    return float(_SHARES[gains.argmax(axis=1)].mean())
+
+
+def _tried(rows: _Rows, held: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what mixtures that the other rows give come to in each held request.
+
+    Returns:
+        Rows times AUC, (requests, shares, M), and rows that have an AUC, (requests, M).
+    """
+    learned, unseen = rows.taken(np.flatnonzero(~held)), rows.taken(np.flatnonzero(held))
+    both = _straight_and_bent(learned)
+    won = []
+    for share in _SHARES:
+        score = _mixed(*both, share, learned.p, weights).parts(unseen.p) @ weights
+        area, size, pairs = request_areas(score, unseen.labels, unseen.request, unseen.weight)
+        say = size * (pairs > 0)
+        won.append(say * area)
+    return np.stack(won, axis=1), say
 
 
 def _regressed(
@@ -88,35 +174,6 @@ def _regressed(
 
     each_part(fit, M)
     return terms
-
-
-def _best_between(
-    straight: RequestWeights,
-    bent: RequestWeights,
-    p: np.ndarray,
-    inside: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-) -> RequestWeights:
-    """Return the mixture of both that orders requests best, by the probabilities within them.
-
-    A regression is nearest in the mean square, which is not quite the best order: where levels do
-    not differ, the weights over all rows are often as good. This is the criterion itself.
-    """
-    # Whole requests, spread evenly over the log.
-    some = codes % max(1, -(-len(p) // _JUDGED_ROWS)) == 0
-    p, inside, codes = p[some], inside[some], codes[some]
-    pull = np.abs(weights)
-    sizes = [pull @ each.parts(p).std(axis=0) for each in (straight, bent)]
-    if not sizes[1] > 0:  # no request has two rows
-        return straight
-    reached, mixtures = [], []
-    for share in _SHARES:
-        terms = (1 - share) * straight.terms + share * (sizes[0] / sizes[1]) * bent.terms
-        mixtures.append(replace(straight, terms=terms))
-        areas = expected_grouped_auc(mixtures[-1].parts(p) @ weights, inside, codes)
-        reached.append(float(np.nansum(weights * areas)))
-    return mixtures[int(np.argmax(reached))]
 
 
 @kernel
