@@ -54,7 +54,8 @@ def measure(name: str, rows: int, seed: int, methods: list[str]) -> dict:
         p, own = (place.posterior(sample.scores, sample.context) for sample in (train, test))
         found["perfect heads"] = regrets(best_score(own))
         weights = fit_request_weights(p, train.request, train.labels, np.ones(p.shape[1]))
-        found["perfect heads, requests"] = regrets(weights.parts(own).sum(axis=1))
+        if weights is not None:
+            found["perfect heads, requests"] = regrets(weights.parts(own).sum(axis=1))
     head = {
         "world": name,
         "rows": rows,

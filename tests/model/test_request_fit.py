@@ -82,7 +82,7 @@ def test_weights_are_a_regression_with_a_number_per_request(monkeypatch):
         probabilities = inside
 
     monkeypatch.setattr("harmonrank.model.requests.request_fit.fit_levels", lambda *_: Known())
-    monkeypatch.setattr("harmonrank.model.requests.request_fit._SHARES", (1.0,))
+    monkeypatch.setattr("harmonrank.model.requests.request_fit._proven_share", lambda *_: 1.0)
     # Sorting is stable, so that rows which come request by request stay as they are.
     found = fit_request_weights(p, np.sort(request), labels, np.ones(2))
     target = request_gains(inside, np.sort(request)) * inside
@@ -125,3 +125,12 @@ def test_row_weights_count_rows(scale):
     np.testing.assert_array_equal(once.terms, same.terms)
     weighted = fit_request_weights(sigmoid(h), request, labels, np.ones(2), np.full(len(h), scale))
     assert np.isfinite(weighted.terms).all()
+
+
+def test_what_unseen_requests_do_not_bear_out_is_left():
+    rng = np.random.default_rng(5)
+    h = rng.normal([-3.0, -5.0], 1.0, (6_000, 2))
+    labels = (rng.random(h.shape) < sigmoid(h)).astype(float)
+    assert (
+        fit_request_weights(sigmoid(h), np.repeat(np.arange(500), 12), labels, np.ones(2)) is None
+    )

@@ -12,7 +12,7 @@ All rungs are linear in the same numbers but for the residual, so their average 
 logits is again `Heads`: nothing more is stored, and scoring takes as long.
 """
 
-__all__ = ["EVIDENCE_FOLDS", "Unseen", "averaged", "fit_averaged"]
+__all__ = ["EVIDENCE_FOLDS", "Unseen", "averaged", "fit_averaged", "request_folds"]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -119,7 +119,7 @@ def _unseen(
         return None
     rows = some.taken(whole)
     request = _requests(rows)
-    fold = _folds(request)
+    fold = request_folds(request)
     logits = np.empty((RUNGS, *rows.labels.shape))
     for k in range(EVIDENCE_FOLDS):
         others = _cut(rows.taken(fold != k))
@@ -146,8 +146,12 @@ def _requests(rows: FitRows) -> np.ndarray:
     return np.arange(rows.rows) * min(_RUNS, rows.rows) // rows.rows
 
 
-def _folds(request: np.ndarray) -> np.ndarray:
-    """Return the part of the log that each row's request is in; parts have about as many rows."""
+def request_folds(request: np.ndarray) -> np.ndarray:
+    """Return the part of the log that each row's request is in; parts have about as many rows.
+
+    Args:
+        request: (rows,) numbers from 0 on, in the order of the log.
+    """
     rows, size = len(request), np.bincount(request)
     order = np.argsort(np.bincount(request, np.arange(rows)) / size, kind="stable")
     part = np.empty(len(size), np.int64)

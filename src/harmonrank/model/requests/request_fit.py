@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from harmonrank.metrics import request_areas, request_gains
+from harmonrank.model.linear.averaging import request_folds
 from harmonrank.model.requests.request_levels import fit_levels
 from harmonrank.model.requests.request_weights import RequestWeights, put_terms, term_count
 from harmonrank.support.kernel import kernel
@@ -28,8 +29,7 @@ _ENDS = (0.001, 0.999)  # Quantiles beyond which z stays as it is.
 _RIDGE = 1e-6
 _SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _DRAWS = 256
-# Where resampled requests gain and lose less AUC than this, κ moves nothing.
-_LEAST_GAIN = 5e-4
+_LEAST_GAIN = 5e-4  # Of AUC, per objective; for less, scoring is not made slower.
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ def fit_request_weights(
     labels: np.ndarray,
     weights: np.ndarray,
     sample_weight: np.ndarray | None = None,
-    *,
-    fold: np.ndarray,
+    fold: np.ndarray | None = None,
 ) -> RequestWeights | None:
     """Fit κ so that κ p orders each request as well as a function of the row can.
 
@@ -71,7 +70,8 @@ def fit_request_weights(
         labels: (rows, M) of 0 and 1.
         weights: (M,) what each objective counts.
         sample_weight: (rows,).
-        fold: (rows,) the part of the log of each row; a request is in one of them.
+        fold: (rows,) the part of the log of each row; a request is in one of them. Thirds of the
+            rows if left out.
 
     Returns:
         None where κ would hardly change the order within requests.
@@ -79,7 +79,8 @@ def fit_request_weights(
     order = np.argsort(request, kind="stable")
     w = np.ones(len(p)) if sample_weight is None else sample_weight.astype(np.float64)
     rows = _Rows(clipped(p), request, labels, w).taken(order)
-    share = _proven_share(rows, fold[order], weights)
+    fold = request_folds(rows.request) if fold is None else fold[order]
+    share = _proven_share(rows, fold, weights)
     if share == 0:
         return None
     mixed = _mixed(*_straight_and_bent(rows), share, rows.p, weights)
@@ -122,8 +123,8 @@ def _mixed(
 def _proven_share(rows: _Rows, fold: np.ndarray, weights: np.ndarray) -> float:
     """Return the mean of the shares that are best within requests that are drawn anew.
 
-    So it is as near to 0, to 1 and to the middle as unseen labels can tell. It is 0 where κ moves
-    nothing.
+    So it is as near to 0, to 1 and to the middle as unseen labels can tell. It is 0 where κ gains
+    less than a standard error, or next to nothing.
     """
     if rows.p.shape[1] == 1:
         return 0.0  # One objective alone is ordered by its probability.
@@ -134,9 +135,10 @@ def _proven_share(rows: _Rows, fold: np.ndarray, weights: np.ndarray) -> float:
     areas = np.einsum("dg,gsm->dsm", drawn, won, optimize=True)
     sums = np.divide(areas, total, out=np.zeros_like(areas), where=total > 0) @ weights
     gains = sums - sums[:, :1]
-    if np.quantile(np.abs(gains[:, -1]), 0.95) < _LEAST_GAIN * np.abs(weights).sum():
-        return 0.0
-    return float(_SHARES[gains.argmax(axis=1)].mean())
+    share = float(_SHARES[gains.argmax(axis=1)].mean())
+    gain = gains[:, np.abs(_SHARES - share).argmin()]
+    least = max(float(gain.std()), _LEAST_GAIN * float(np.abs(weights).sum()))
+    return share if gain.mean() > least else 0.0
 
 
 def _tried(rows: _Rows, held: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
