@@ -199,15 +199,6 @@ def test_a_batch_is_the_rows_of_its_index():
     )
 
 
-def test_weights_return_to_the_network_unchanged():
-    network = network_of(BASE)
-    before = {name: value.clone() for name, value in network.state_dict().items()}
-    step = TrainingStep(network, *rows_of(BASE))
-    step.weights.write(network)
-    for name, value in network.state_dict().items():
-        assert torch.equal(value, before[name])
-
-
 def test_an_empty_table_has_no_scores():
     scores, context = rows_of(BASE)
     assert Scorer.of(network_of(BASE))(scores[:0], context[:0]).shape == (0,)

@@ -169,7 +169,7 @@ def sum_kernel(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    # Threads are ours (`in_parallel`), never numba's: those do not survive a fork.
+    # Threads are ours (`each_part`), never numba's: those do not survive a fork.
     # Nobody calls them from C, so there is no wrapper to compile for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = cached(numba.njit(**options)(function))

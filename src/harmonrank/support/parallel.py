@@ -1,6 +1,6 @@
 """Parallel: threads share the parts of one job, each taking the next as long as there are any."""
 
-__all__ = ["claim", "each_part", "edges_of", "finish", "in_parallel", "in_turn", "map_parts"]
+__all__ = ["claim", "each_part", "edges_of", "finish", "in_turn", "map_parts"]
 
 import os
 import platform
@@ -101,33 +101,41 @@ def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
     return np.append(np.arange(0, blocks, size), blocks)
 
 
-def in_parallel(
-    work: Callable[[NDArray[np.int64], int], Any], parts: int, threads: int | None = None
-) -> None:
-    """Call `work(claims, who)` on several threads at once, until all parts are done.
+def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None) -> None:
+    """Call `work(part)` for every part on several threads; what it returns is not kept.
 
     A thread that sleeps can take longer to wake than a batch takes to fuse, and a busy machine may
     not wake it at all for a while. So nobody waits for a thread to begin: this one works at
     once, and waits at the end only for parts that others have claimed.
 
-    It returns when all parts are finished, which may be before the other calls of `work` have
-    returned. So all that a part yields must be written before `finish`; a value that `work`
-    returns, or adds to a list after its last part, may come too late.
+    >>> squares = np.zeros(4)
+    >>> each_part(lambda part: squares.__setitem__(part, part**2), 4)
+    >>> squares
+    array([0., 1., 4., 9.])
 
     Args:
-        work: Claims parts until there are none, and calls `finish` after each; a kernel, or
-            Python around kernels, which release the lock.
+        work: Python around kernels, which release the lock.
         parts: How many there are.
         threads: How many may work, this one included; `thread_count()` if left out.
     """
     threads = max(1, min(thread_count() if threads is None else threads, parts))
+    if threads == 1:  # There is nothing to share.
+        for part in range(parts):
+            work(part)
+        return
     claims = np.zeros((threads + 1, 8), np.int64)
+
+    def take(who: int) -> None:
+        while (part := claim(claims, who, parts)) < parts:
+            work(part)
+            finish(claims)
+
     others: list[Future[Any]] = []
     # Once the main thread has ended no pool takes work any more, and this thread does it all.
     with suppress(RuntimeError):
-        others.extend(_pool(who).submit(work, claims, who) for who in range(1, threads))
+        others.extend(_pool(who).submit(take, who) for who in range(1, threads))
     try:
-        work(claims, 0)
+        take(0)
     except BaseException:
         wait(_begun(others))
         raise
@@ -143,26 +151,6 @@ def _begun(others: list[Future[Any]]) -> list[Future[Any]]:
     itself a job, its thread may be the one that waits.
     """
     return [other for other in others if not other.cancel()]
-
-
-def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None) -> None:
-    """Call `work(part)` for every part on several threads; what it returns is not kept.
-
-    >>> squares = np.zeros(4)
-    >>> each_part(lambda part: squares.__setitem__(part, part**2), 4)
-    >>> squares
-    array([0., 1., 4., 9.])
-    """
-    if parts == 1:  # A request: there is nothing to share.
-        work(0)
-        return
-
-    def take(claims: NDArray[np.int64], who: int) -> None:
-        while (part := claim(claims, who, parts)) < parts:
-            work(part)
-            finish(claims)
-
-    in_parallel(take, parts, threads)
 
 
 def map_parts(

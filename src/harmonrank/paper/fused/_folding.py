@@ -46,7 +46,7 @@ class WeightVector:
     @classmethod
     def of(cls, network: "nn.Module") -> Self:
         """Return the weights of a network."""
-        return cls(_parameters(network))
+        return cls({name: value.detach().numpy() for name, value in network.named_parameters()})
 
     def __getitem__(self, name: str) -> Vector:
         return self._views[name]
@@ -55,21 +55,6 @@ class WeightVector:
         """Return a vector with 1 at the weights whose name is chosen, and 0 elsewhere."""
         parts = [np.full(view.size, float(chosen(name))) for name, view in self._views.items()]
         return np.concatenate(parts)
-
-    def read(self, network: "nn.Module") -> None:
-        """Take over a network's parameters."""
-        for name, value in _parameters(network).items():
-            self._views[name][...] = value
-
-    def write(self, network: "nn.Module") -> None:
-        """Give a network these parameters, in its own precision."""
-        for name, value in _parameters(network).items():
-            value[...] = self._views[name]
-
-
-def _parameters(network: "nn.Module") -> dict[str, NDArray[Any]]:
-    """Return a network's parameters as arrays that share its memory."""
-    return {name: value.detach().numpy() for name, value in network.named_parameters()}
 
 
 class Relation:

@@ -16,7 +16,7 @@ __all__ = [
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -120,32 +120,13 @@ class LossValue:
 LossFunction = Callable[[Tensor, Arrays], LossValue]
 
 
-class NetworkLearner(Protocol):
-    """What the loop needs: a step, and the weights in the network where others look at them.
+class TorchLearner:
+    """Autograd through the network itself, on any device; the definition of what is right.
 
     Attributes:
         kind: A checkpoint goes on with the kind of learner that wrote it.
         optimizer: Its state is the learner's only state besides the weights.
     """
-
-    kind: ClassVar[str]
-    optimizer: torch.optim.Optimizer
-
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
-        """Change the weights by one step on these rows.
-
-        Return the loss before it, and the share of items as in `LossValue`.
-        """
-
-    def publish(self) -> None:
-        """Give the network the present weights."""
-
-    def take_over(self) -> None:
-        """Continue from the network's weights."""
-
-
-class TorchLearner:
-    """Autograd through the network itself, on any device; the definition of what is right."""
 
     kind: ClassVar = "torch"
 
@@ -156,7 +137,10 @@ class TorchLearner:
         self._decay = Decay(config.weight_decay, self.optimizer, acts)
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
-        """Call the network, its gradient and the optimiser."""
+        """Change the weights by one step on these rows.
+
+        Return the loss before it, and the share of items as in `LossValue`.
+        """
         self._network.train()
         with torch_threads():
             batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
@@ -168,17 +152,12 @@ class TorchLearner:
                 self.optimizer.step()
         return float(value.loss.detach()), value.gradient_share
 
-    def publish(self) -> None:
-        """Nothing to do: the weights are the network's."""
-
-    def take_over(self) -> None:
-        """Nothing to do: the weights are the network's."""
-
 
 class FusedLearner:
     """The same step by kernels: they give the scores and, from the loss's slope, the gradient.
 
-    All weights are one parameter of the optimiser, so that a step costs few calls.
+    All weights are one parameter of the optimiser, so that a step costs few calls; the network's
+    own parameters become views of it.
 
     Args:
         network: To be trained.
@@ -189,10 +168,10 @@ class FusedLearner:
     kind: ClassVar = "fused"
 
     def __init__(self, network: Network, rows: Arrays, config: TrainingConfig) -> None:
-        self._network, self._rows = network, rows
+        self._rows = rows
         scores, context = rows.scores.numpy(), rows.context.numpy()
         self._step = TrainingStep(network, scores, context, threads=thread_count())
-        self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
+        self._flat = _flattened(network)
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = optimizer_of(config, [self._flat])
         acts = torch.from_numpy(self._step.weights.marked(decayed)).float()
@@ -201,6 +180,7 @@ class FusedLearner:
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
+        self._step.weights.vector[:] = self._flat.detach().numpy()
         with torch_threads(1):
             batch = self._rows.batch(torch.from_numpy(index))
             fused = torch.from_numpy(self._step.forward(index)).requires_grad_()
@@ -214,18 +194,20 @@ class FusedLearner:
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
                 self._decay.step()
                 self.optimizer.step()
-        self._step.weights.vector[:] = self._flat.detach().numpy()
         return float(value.loss.detach()), value.gradient_share
 
-    def publish(self) -> None:
-        """Copy the weights into the network."""
-        self._step.weights.write(self._network)
 
-    def take_over(self) -> None:
-        """Copy the weights out of the network."""
-        self._step.weights.read(self._network)
-        with torch.no_grad():
-            self._flat.copy_(torch.from_numpy(self._step.weights.vector))
+NetworkLearner = TorchLearner | FusedLearner
+
+
+def _flattened(network: nn.Module) -> nn.Parameter:
+    """Return all parameters of a network as one vector, of which they are views from now on."""
+    parameters = list(network.parameters())
+    flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+    parts = flat.split([parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.data = part.view_as(parameter)
+    return nn.Parameter(flat)
 
 
 def learner_for(

@@ -80,12 +80,10 @@ def train(
     progress = Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
-        learner.take_over()
         yield Resumed(progress.epoch, progress.step)
 
     def save() -> float:
         if checkpoint is not None:
-            learner.publish()
             state.save(checkpoint, progress, fingerprint)
         return monotonic()
 
@@ -97,7 +95,6 @@ def train(
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
-        learner.publish()
         valid = validate(network)
         if valid > progress.best_valid or not config.early_stopping:
             state.keep_best()

@@ -31,7 +31,7 @@ def held(path: Path, *, without_locks: bool = True) -> Iterator[bool]:
         without_locks: What is yielded on a file system without locks, as some network ones are.
     """
     if sys.platform == "win32":  # no such locks: leftovers stay, writers do not see others
-        yield True
+        yield without_locks
         return
     lock = os.open(path, os.O_RDONLY)
     try:
@@ -66,7 +66,7 @@ def _locked(path: Path, stack: ExitStack) -> Path:
     """Make a hidden folder and lock it; another one if it was swept away before it was locked."""
     while True:
         folder = _sibling(path, _PARTIAL)
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
         with suppress(FileNotFoundError):
             if stack.enter_context(held(folder)):
                 return folder
@@ -82,7 +82,7 @@ def swept(path: Path) -> None:
         match = left.fullmatch(folder.name)
         if not match or not folder.is_dir():
             continue
-        with suppress(OSError), held(folder) as free:
+        with suppress(OSError), held(folder, without_locks=False) as free:
             if free and match[1] == _REPLACED and not path.exists():
                 folder.rename(path)
             elif free:
