@@ -1,4 +1,3 @@
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.fused import Scorer, TrainingStep, covers
 from harmonrank.paper.training.learner import torch_threads
 from harmonrank.support.errors import UsageError
-from harmonrank.support.parallel import claim
 from harmonrank.support.threads import limited_threads
 
 SLOTS = (6, 4)
@@ -210,27 +208,6 @@ def half_strange():
     scores, context = rows_of(BASE, n=8192)
     context[4096:, 0] = 99
     return scores, context
-
-
-def test_what_another_thread_found_is_seen_before_that_thread_returns(
-    monkeypatch, request, half_strange
-):
-    done, go_on = threading.Event(), threading.Event()
-    request.addfinalizer(go_on.set)
-
-    def slow_to_return(claims, who, parts):
-        if who == 0:
-            done.wait()
-        part = claim(claims, who, parts)
-        if who == 1 and part >= parts:
-            done.set()
-            go_on.wait()
-        return part
-
-    monkeypatch.setattr("harmonrank.support.parallel.claim", slow_to_return)
-    scorer = Scorer.of(network_of(BASE))
-    with limited_threads(2), pytest.raises(UsageError, match="code that training did not have"):
-        scorer(*half_strange)
 
 
 def test_an_unknown_code_is_refused_each_time_on_two_threads(half_strange):

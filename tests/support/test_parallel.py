@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from harmonrank.support.parallel import _pool, claim, each_part, edges_of, in_turn, map_parts
+from harmonrank.support.parallel import _pool, each_part, edges_of, in_turn, map_parts
 from harmonrank.support.threads import limited_threads, thread_count
 
 
@@ -17,12 +17,6 @@ def test_every_part_is_done_once(parts, threads):
     done = []
     each_part(done.append, parts, threads)
     assert sorted(done) == list(range(parts))
-
-
-def test_a_thread_takes_its_own_range_first():
-    claims = np.zeros((3, 8), np.int64)
-    assert [claim(claims, 1, 10) for _ in range(5)] == [5, 6, 7, 8, 9]
-    assert [claim(claims, 1, 10) for _ in range(6)] == [0, 1, 2, 3, 4, 10]
 
 
 def test_nobody_waits_for_a_thread_that_has_not_begun():

@@ -1,95 +1,28 @@
 """Parallel: threads share the parts of one job, each taking the next as long as there are any."""
 
-__all__ = ["claim", "each_part", "edges_of", "finish", "in_turn", "map_parts"]
+__all__ = ["each_part", "edges_of", "in_turn", "map_parts"]
 
 import os
-import platform
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from functools import cache
+from itertools import pairwise
+from time import sleep
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from harmonrank.support.kernel import kernel
 from harmonrank.support.threads import thread_count
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
-_LOOKS = 20_000  # Some part of a millisecond, longer than a part takes.
+_LOOKS = 500  # Some part of a millisecond, longer than a part takes.
 _AT_ONCE = 2  # Large parts, each of which has loops that run on several threads again.
-
-
-def _adding(_typing: Any, address: Any, _amount: Any) -> Any:
-    """Add to an int64 that other threads change too; return what it was."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
-
-    return numba.int64(address, numba.int64), emit
-
-
-def _pausing(_typing: Any) -> Any:
-    """Tell the processor "I am only waiting": it leaves the core to its other thread."""
-
-    def emit(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
-        if platform.machine() in ("x86_64", "AMD64"):
-            pause = ir.FunctionType(ir.VoidType(), [])
-            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), pause), [])
-        return context.get_dummy_value()
-
-    return numba.none(), emit
-
-
-_add: Any = intrinsic(_adding)
-_pause: Any = intrinsic(_pausing)
-
-
-@kernel
-def claim(claims: Any, who: int, parts: int) -> int:
-    """Return the next part for thread `who`, or `parts` if none is left.
-
-    Every thread has a range of its own, so that it finds in its cache what it left there; when
-    that is done it takes from those of the others.
-
-    Args:
-        claims: int64, (threads + 1, 8), zeros at first, each row a cache line: how many parts of
-            each thread's range are claimed, and how many are finished in all.
-        who: From 0 to threads − 1.
-        parts: How many there are.
-    """
-    threads = len(claims) - 1
-    for hop in range(threads):
-        t = (who + hop) % threads
-        part: int = parts * t // threads + _add(claims.ctypes.data + 64 * t, 1)
-        if part < parts * (t + 1) // threads:
-            return part
-    return parts
-
-
-@kernel
-def finish(claims: Any) -> None:
-    """Count a claimed part as done."""
-    _add(claims.ctypes.data + 64 * (len(claims) - 1), 1)
-
-
-@kernel
-def _watch(claims: Any, parts: int, looks: int) -> bool:
-    """Tell whether so many parts are finished before having looked so often."""
-    for _ in range(looks):
-        if _add(claims.ctypes.data + 64 * (len(claims) - 1), 0) >= parts:
-            return True
-        _pause()
-    return False
 
 
 def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
@@ -123,12 +56,16 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
         for part in range(parts):
             work(part)
         return
-    claims = np.zeros((threads + 1, 8), np.int64)
+    # Every thread has a range of its own, so that it finds in its cache what it left there; when
+    # that is done it takes from those of the others. To take the next number is one operation.
+    ends, done = [parts * who // threads for who in range(threads + 1)], list[int]()
+    ranges = [iter(range(*own)) for own in pairwise(ends)]
 
     def take(who: int) -> None:
-        while (part := claim(claims, who, parts)) < parts:
-            work(part)
-            finish(claims)
+        for left in ranges[who:] + ranges[:who]:
+            for part in left:
+                work(part)
+                done.append(part)
 
     others: list[Future[Any]] = []
     # Once the main thread has ended no pool takes work any more, and this thread does it all.
@@ -139,15 +76,18 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
     except BaseException:
         wait(_begun(others))
         raise
-    if others and not _watch(claims, parts, _LOOKS):
-        for other in _begun(others):
-            other.result()
+    for _ in range(_LOOKS):
+        if len(done) == parts:
+            return
+        sleep(0)  # Whoever works gets the interpreter's lock.
+    for other in _begun(others):
+        other.result()
 
 
 def _begun(others: list[Future[Any]]) -> list[Future[Any]]:
     """Return those that have begun; the rest is called off.
 
-    One that has not begun has claimed nothing, and may never begin: when a part of one job is
+    One that has not begun has taken nothing, and may never begin: when a part of one job is
     itself a job, its thread may be the one that waits.
     """
     return [other for other in others if not other.cancel()]

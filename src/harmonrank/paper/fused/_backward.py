@@ -275,13 +275,13 @@ class TrainingStep:
         tables, batch = self._tables, self._batch
         batch.d_cells[:] = batch.d_contexts[:] = 0
         rows, parts = (batch.index, self._codes, self._shares), len(batch.large) - 1
-        network = tables.config.objectives, tables.first, tables.smooth
+        M, first, smooth = tables.config.objectives, tables.first, tables.smooth
         sizes = batch.d_cells.size // max(parts, 1), batch.d_contexts.size // max(parts, 1)
         sums = batch.d_cells, batch.d_contexts, *batch.widths, *sizes
 
         def work(part: int) -> None:
             ends = batch.large[part], batch.large[part + 1]
-            scatter_rows(*ends, part, rows, slope, batch.J, *network, sums)
+            scatter_rows(*ends, part, rows, slope, batch.J, M, first, smooth, sums)
 
         each_part(work, parts, self._threads)
         wide, asked = batch.widths

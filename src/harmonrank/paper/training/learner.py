@@ -204,7 +204,7 @@ def _flattened(network: nn.Module) -> nn.Parameter:
     """Return all parameters of a network as one vector, of which they are views from now on."""
     parameters = list(network.parameters())
     flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-    parts = flat.split([parameter.numel() for parameter in parameters])
+    parts = torch.split(flat, [parameter.numel() for parameter in parameters])
     for parameter, part in zip(parameters, parts, strict=True):
         parameter.data = part.view_as(parameter)
     return nn.Parameter(flat)
