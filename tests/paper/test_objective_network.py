@@ -91,7 +91,7 @@ def test_embeddings_are_continuous_and_go_on_beyond_the_buckets():
 def test_attention_is_a_share_of_every_score():
     network = network_of(4, (3,))
     scores, codes = rows_of(4, (3,), 50)
-    found = network.paths(torch.from_numpy(scores), torch.from_numpy(codes))
+    found = network.head_paths(torch.from_numpy(scores), torch.from_numpy(codes))
     for A in (found.A_r, found.A_p):
         np.testing.assert_allclose(A.sum(1).detach(), np.ones((4, 50)), rtol=1e-5)
     assert found.A_p.std(2).max() > 0

@@ -1,8 +1,7 @@
 """The paper's network with one head per objective, each a residual on the closed form."""
 
-__all__ = ["HeadPaths", "HeadSum", "ObjectiveNetwork"]
+__all__ = ["HeadPaths", "ObjectiveNetwork"]
 
-from dataclasses import dataclass
 from math import pi, sqrt
 from typing import NamedTuple
 
@@ -61,9 +60,16 @@ class ObjectiveNetwork(nn.Module):
         z: Tensor = self.prior(l) + self.share * residual  # (rows, objectives)
         return z
 
-    def paths(self, scores: Tensor, context: Tensor) -> HeadPaths:
-        """Return what each path adds, before t."""
+    def head_paths(self, scores: Tensor, context: Tensor) -> HeadPaths:
+        """Return what each path adds to each head, before t."""
         return self._paths(self.prior.logit(scores), context)
+
+    def paths(self, scores: Tensor, context: Tensor) -> Paths:
+        """Return what each path adds to the sum of all heads before t, and the attentions."""
+        paths = self.head_paths(scores, context)
+        s1, s2, s3 = (path.sum(0) for path in (paths.s1, paths.s2, paths.s3))  # (rows,)
+        A_r, A_p = (A.permute(2, 0, 1) for A in (paths.A_r, paths.A_p))  # (rows, M, M)
+        return Paths(s1, s2, s3, A_r, A_p)
 
     def _paths(self, l: Tensor, context: Tensor) -> HeadPaths:  # noqa: E741
         M, d = self.config.objectives, self.config.width
@@ -104,25 +110,6 @@ class ObjectiveNetwork(nn.Module):
             else:
                 bound = 2 / sqrt(max(parameter.shape[-1], 1))
                 parameter.uniform_(-bound, bound, generator=generator)
-
-
-@dataclass(frozen=True)
-class HeadSum:
-    """The residuals of all heads added up, before t: one score that can be taken apart."""
-
-    network: ObjectiveNetwork
-
-    @property
-    def config(self) -> ObjectiveConfig:
-        """The size of the network."""
-        return self.network.config
-
-    def paths(self, scores: Tensor, context: Tensor) -> Paths:
-        """Return what each path adds to the sum, and the attentions."""
-        paths = self.network.paths(scores, context)
-        s1, s2, s3 = (path.sum(0) for path in (paths.s1, paths.s2, paths.s3))  # (rows,)
-        A_r, A_p = (A.permute(2, 0, 1) for A in (paths.A_r, paths.A_p))  # (rows, M, M)
-        return Paths(s1, s2, s3, A_r, A_p)
 
 
 class ScorePrior(nn.Module):

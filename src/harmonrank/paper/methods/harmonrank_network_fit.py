@@ -20,7 +20,7 @@ from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.paper.losses import rank_auc_loss
 from harmonrank.paper.methods.harmonrank_network import HeadsFit, NetworkMethodConfig
 from harmonrank.paper.methods.neural_fit import fingerprint, report, rows_of, run, validation
-from harmonrank.paper.objective_network import HeadSum, ObjectiveNetwork
+from harmonrank.paper.objective_network import ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
 from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, health_of, train
 
@@ -53,7 +53,7 @@ def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
         fingerprint=fingerprint(config, rows, sample, valid),
     )
     history = run(training, rows)
-    health = health_of(HeadSum(network), seen, rows.seed)
+    health = health_of(network, seen, rows.seed)
     remedy = "try more `epochs` or a smaller `ridge`"
     report(health, health.warning(f"The network of `{config.name}`", remedy), rows)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}

@@ -218,17 +218,16 @@ class NetworkMethod(Method):
         history: History = self.state.history
         return history
 
+    @property
+    def network(self) -> Any:
+        """The network in PyTorch, with the fitted weights."""
+        state = self.state
+        with needs_extras("The network itself"):
+            return state.network
+
 
 class NeuralMethod(NetworkMethod):
     """Trains the paper's network; the type of its config says by which loss."""
-
-    @property
-    def network(self) -> "Network":
-        """The network with the fitted weights."""
-        state = self.state
-        with needs_extras("The network itself"):
-            network: Network = state.network
-        return network
 
     def updated(self, table: Source, *, passes: int = 20, seed: int = 0) -> Self:
         """Return a new model that went on learning: some passes over newer rows.
