@@ -18,7 +18,6 @@ class Resident(Protocol):
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return a promise of `function(state, *given)`."""
-        ...
 
 
 class Engine(Protocol):
@@ -37,23 +36,18 @@ class Engine(Protocol):
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return a promise of `function(*given)`; the function is one that can be imported."""
-        ...
 
     def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
         """Return promises of the `count` values that `function(*given)` returns."""
-        ...
 
     def put(self, value: Any) -> Any:
         """Return a promise of a value that many calls are given."""
-        ...
 
     def get(self, promise: Any) -> Any:
         """Wait for a promise and return its value; an error of the call is raised here."""
-        ...
 
     def keep(self, build: Callable[..., Any], *given: Any) -> Resident:
         """Build a state on some worker; residents are spread evenly."""
-        ...
 
 
 def in_order(

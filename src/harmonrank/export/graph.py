@@ -1,6 +1,6 @@
 """Graph: an ONNX graph under construction, and values that are computed with like arrays."""
 
-__all__ = ["Graph", "Value", "count_below", "interpolate", "look_up"]
+__all__ = ["Graph", "Value", "between", "cell_of", "count_below", "interpolate", "look_up"]
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
@@ -168,6 +168,20 @@ def look_up(place: Value, table: np.ndarray) -> Value:
     M, K = table.shape[:2]
     first: np.ndarray = np.arange(M) * K
     return (place + first).of(table.reshape(M * K, *table.shape[2:]))
+
+
+def cell_of(place: Value, knots: int) -> tuple[Value, Value]:
+    """Return the knot at or below each place from 0 to knots − 1, and the share of the next one."""
+    cell = place.graph.op("Floor", place.clip(0.0, knots - 2.0))
+    return cell.cast("int64"), place - cell
+
+
+def between(place: Value, table: np.ndarray) -> Value:
+    """Return (rows, M, …) values of a (M, K, …) table at (rows, M) places from 0 to K − 1."""
+    cell, share = cell_of(place, table.shape[1])
+    for axis in range(2, table.ndim):
+        share = share.new_axis(axis)
+    return look_up(cell, table) + share * look_up(cell, np.diff(table, axis=1))
 
 
 def count_below(x: Value, edges: np.ndarray, *, strictly: bool = False) -> Value:

@@ -1,9 +1,9 @@
 """Health: whether each path of a network does something, measured on rows."""
 
-__all__ = ["HEALTH_ROWS", "Health", "Separable", "health_of"]
+__all__ = ["HEALTH_ROWS", "Health", "health_of"]
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from harmonrank.metrics import spearman
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from harmonrank.paper.network import Paths
+    from harmonrank.paper.network import Network
+    from harmonrank.paper.objective_network import ObjectiveNetwork
     from harmonrank.paper.training.rows import Arrays
 
 HEALTH_ROWS = 20_000
@@ -93,18 +94,9 @@ class Health:
         return {**asdict(self), "dead": list(self.dead)}
 
 
-class Separable(Protocol):
-    """A network whose score is the sum of paths."""
-
-    @property
-    def config(self) -> Any:
-        """Its size, with `context_features`."""
-
-    def paths(self, scores: "Tensor", context: "Tensor") -> "Paths":
-        """Return its parts."""
-
-
-def health_of(network: Separable, rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS) -> Health:
+def health_of(
+    network: "Network | ObjectiveNetwork", rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS
+) -> Health:
     """Measure the paths of a network on some of the rows, evenly spread.
 
     Args:

@@ -196,19 +196,17 @@ class ObjectiveAttention(nn.Module):
     they meet first: attention costs d and not d_k numbers per score.
     """
 
-    query: nn.Parameter
-    key: nn.Parameter
-    value: nn.Parameter
-    context_query: nn.Parameter
-    context_bias: nn.Parameter
-    context_key: nn.Parameter
-    context_value: nn.Parameter
-    output: nn.Parameter
-
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
         self.slots, self.scale = config.context_slots, sqrt(config.key_width)
-        _declare(self, config, "relation_aware")
+        self.query = _parameter(config, "relation_aware.query")
+        self.key = _parameter(config, "relation_aware.key")
+        self.value = _parameter(config, "relation_aware.value")
+        self.context_query = _parameter(config, "relation_aware.context_query")
+        self.context_bias = _parameter(config, "relation_aware.context_bias")
+        self.context_key = _parameter(config, "relation_aware.context_key")
+        self.context_value = _parameter(config, "relation_aware.context_value")
+        self.output = _parameter(config, "relation_aware.output")
 
     def queries(self, context: Tensor) -> Tensor:
         """Return what every context value asks for, as a query of x_r, (1 + slots, M · d)."""
@@ -237,13 +235,11 @@ class ObjectiveAttention(nn.Module):
 class ObjectiveGate(nn.Module):
     """Keeps a share g of each score's embedding: s2 = W2 (g ⊙ x)."""
 
-    gate: nn.Parameter
-    bias: nn.Parameter
-    output: nn.Parameter
-
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
-        _declare(self, config, "gated")
+        self.gate = _parameter(config, "gated.gate")
+        self.bias = _parameter(config, "gated.bias")
+        self.output = _parameter(config, "gated.output")
 
     def forward(self, x: Tensor) -> Tensor:
         g = torch.sigmoid(self.gate @ x + self.bias[:, None])  # (objectives, rows)
@@ -253,14 +249,12 @@ class ObjectiveGate(nn.Module):
 class Linear(nn.Module):
     """s3 = W3 x + b3, with an offset and slopes on the scores for each context value."""
 
-    output: nn.Parameter
-    bias: nn.Parameter
-    offset: nn.Parameter
-    slope: nn.Parameter
-
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
-        _declare(self, config, "linear")
+        self.output = _parameter(config, "linear.output")
+        self.bias = _parameter(config, "linear.bias")
+        self.offset = _parameter(config, "linear.offset")
+        self.slope = _parameter(config, "linear.slope")
 
     def tables(self) -> tuple[Tensor, Tensor]:
         """Return offsets and slopes of every context value; in row 0 those of all."""
@@ -277,9 +271,6 @@ def _dots(a: Tensor, b: Tensor) -> Tensor:
     return (a.unsqueeze(1) * b).sum(2)
 
 
-def _declare(module: nn.Module, config: ObjectiveConfig, part: str) -> None:
-    """Give a module the parameters that the config lists under its name."""
-    for name, shape in config.shapes.items():
-        whole, _, own = name.partition(".")
-        if whole == part:
-            setattr(module, own, nn.Parameter(torch.empty(shape)))
+def _parameter(config: ObjectiveConfig, name: str) -> nn.Parameter:
+    """Return a parameter of the shape that the config lists under its name."""
+    return nn.Parameter(torch.empty(config.shapes[name]))

@@ -71,10 +71,7 @@ def require_extra(package: str, *, who: str) -> None:
 
 def is_installed(package: str) -> bool:
     """Tell whether a package could be imported, without doing so."""
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
+    return find_spec(package) is not None
 
 
 @cache

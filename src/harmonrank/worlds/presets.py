@@ -162,17 +162,14 @@ class AnyWorld(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
-        ...
 
     @property
     def objectives(self) -> tuple[str, ...]:
         """The objectives, in order."""
-        ...
 
     @property
     def context(self) -> Mapping[str, int]:
         """The context columns, and how many values each has."""
-        ...
 
     def sample(
         self,
@@ -184,7 +181,6 @@ class AnyWorld(Protocol):
         with_truth: bool = True,
     ) -> Sample:
         """Draw rows."""
-        ...
 
 
 def world_names() -> tuple[str, ...]:

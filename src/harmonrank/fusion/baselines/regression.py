@@ -150,11 +150,8 @@ def _values(rows: RidgeRows, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     value = np.zeros((PIECES, theta.shape[1]))
     slope, diagonal = np.zeros((2, PIECES, *theta.shape))
 
-    def work(piece: int) -> None:
-        given = rows.numbers, rows.codes, rows.labels, weight, theta
-        add_values(piece, *given, value, slope, diagonal)
-
-    each_part(work, PIECES)
+    given = rows.numbers, rows.codes, rows.labels, weight, theta, value, slope, diagonal
+    each_part(lambda piece: add_values(piece, *given), PIECES)
     return value.sum(axis=0), slope.sum(axis=0), diagonal.sum(axis=0), float(weight.sum())
 
 
@@ -175,10 +172,8 @@ def _hessian(rows: RidgeRows, theta: np.ndarray) -> tuple[np.ndarray]:
     theta, weight = theta.copy(), rows.weights
     pieces = np.zeros((HESSIAN_PIECES, rows.size, rows.size, theta.shape[1]))
 
-    def work(piece: int) -> None:
-        add_hessian(piece, rows.numbers, rows.codes, weight, theta, pieces)
-
-    each_part(work, HESSIAN_PIECES)
+    given = rows.numbers, rows.codes, weight, theta, pieces
+    each_part(lambda piece: add_hessian(piece, *given), HESSIAN_PIECES)
     return (pieces.sum(axis=0),)
 
 
@@ -212,8 +207,6 @@ def _image(rows: RidgeRows, theta: np.ndarray, direction: np.ndarray) -> tuple[n
     theta, direction, weight = theta.copy(), direction.copy(), rows.weights
     image = np.zeros((PIECES, *direction.shape))
 
-    def work(piece: int) -> None:
-        add_image(piece, rows.numbers, rows.codes, weight, theta, direction, image)
-
-    each_part(work, PIECES)
+    given = rows.numbers, rows.codes, weight, theta, direction, image
+    each_part(lambda piece: add_image(piece, *given), PIECES)
     return (image.sum(axis=0),)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.model.scorer.head_room import aligned
 from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._forward import fuse_rows
-from harmonrank.paper.fused._rows import aligned, load_rows, place_codes
+from harmonrank.paper.fused._rows import load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
 from harmonrank.support.kernel import lane_function, lane_kernel
 from harmonrank.support.parallel import each_part, edges_of
@@ -305,7 +306,7 @@ class _Batch:
         )
         wide, asked = self.widths
         derivatives = tables.config.objectives * wide + asked
-        self.J = aligned(-(-rows // ROWS) * ROWS * derivatives)
+        self.J = aligned(-(-rows // ROWS) * ROWS * derivatives, np.float32)
         self.rooms = [
             (tuple(tables.room()), _derivatives(tables, wide, derivatives)) for _ in range(threads)
         ]
@@ -322,7 +323,7 @@ def _added(sums: NDArray[np.float64], table: NDArray[Any], wide: int) -> NDArray
 
 def _derivatives(tables: Tables, wide: int, count: int) -> NDArray[np.float32]:
     """Return room for the derivatives of sixteen rows, with those that are always the same."""
-    room = aligned(count * ROWS)
+    room = aligned(count * ROWS, np.float32)
     objectives, fields = tables.config.objectives, tables.cells.shape[1]
     by_field = room.reshape(count, ROWS)
     by_field[fields - 1 : objectives * wide : wide] = 1  # The last field is added as it is.

@@ -4,13 +4,14 @@ A number has sixteen neighbouring places, one for each row, so that all sixteen 
 instruction at once (`support.simd`). A row's result does not depend on the other fifteen.
 """
 
-__all__ = ["Room", "aligned", "load_rows", "place_codes", "place_scores", "turn"]
+__all__ = ["Room", "load_rows", "place_codes", "place_scores", "turn"]
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.model.scorer.head_room import aligned
 from harmonrank.support.kernel import lane_function
 from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
 from harmonrank.support.simd_maths import (
@@ -24,8 +25,6 @@ from harmonrank.support.simd_maths import (
 )
 
 Array = NDArray[Any]
-
-_LINE = 64  # Bytes of a cache line.
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
@@ -48,21 +47,11 @@ class Room(NamedTuple):
 
         def new(n: int) -> Array:
             # Eight fields are written at a time, some perhaps beyond the last.
-            return aligned((n + SINGLES) * ROWS)
+            return aligned((n + SINGLES) * ROWS, np.float32)
 
         place = aligned((M + features + SINGLES) * ROWS, np.int32)
         cell, u, A = new(M * fields), new(width), new(M * M)
         return cls(place, new(M), cell, u, A, new(7 * M), new(2), new(SINGLES))
-
-
-def aligned(size: int, dtype: Any = np.float32) -> Array:
-    """Return zeros from the beginning of a cache line on.
-
-    Lanes across two lines take twice the time, and far more when they were written just before.
-    """
-    whole = np.zeros(size + _LINE, dtype)
-    skipped = -whole.ctypes.data % _LINE // whole.itemsize
-    return whole[skipped : skipped + size]
 
 
 @lane_function
