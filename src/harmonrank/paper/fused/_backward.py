@@ -35,9 +35,9 @@ def derive_rows(
     """Write ∂s/∂(x, y, z, …) of every objective and ∂s/∂u into J, one row after the other.
 
     These are eqs. 9, 10 and 11 of docs/kernels.md; ∂s/∂A, eq. 7 of docs/kernels.md, is never kept.
-    D has room for the same, the row being the last axis; each objective has a multiple of eight
-    fields there. What is never written is the derivative of what is added as it is, 1, and of
-    nothing, 0. Sums are kept in registers, each written once.
+    D has room for the same with rows as the last axis; each objective has a multiple of eight
+    fields there. Constant derivatives, 1 and 0, are never written. Sums are kept in registers and
+    written once.
     """
     wide = -(-F // SINGLES) * SINGLES
     for i in range(M):  # p_i and one over the sum of A_i become ∂s/∂(A o)_i and ∂s/∂(A c)_i
@@ -184,7 +184,7 @@ def _scatter_cells(
     low: int, high: int, index: Array, codes: Array, shares: Array, slope: Array, J: Array, M: int,
     first: Array, smooth: bool, cells: Array, of_cells: int, wide: int, asked: int,
 ) -> None:  # fmt: skip
-    """Add to the row of each score, or divide between the two rows that are mixed."""
+    """Add to the table row of each score, or to the two rows that it is interpolated from."""
     columns = len(first)
     for row in range(low, high):
         i, own = item(index, row), row * (M * wide + asked)
@@ -225,11 +225,11 @@ class TrainingStep:
         network: Gives the shape; its weights are read once, into `weights`.
         scores: (rows, objectives).
         context: (rows, features) codes.
-        threads: How many work at once; the last digits of a gradient depend on it.
+        threads: How many threads work at once; the last digits of a gradient depend on it.
 
     Attributes:
-        weights: To be changed between steps.
-        gradient: Of the last `backward`, laid out like the weights.
+        weights: The weights of the next step.
+        gradient: The gradient of the last `backward`, laid out like the weights.
     """
 
     def __init__(
@@ -298,9 +298,9 @@ class _Batch:
     def __init__(self, tables: Tables, index: NDArray[np.int64], threads: int) -> None:
         self.index, rows = index, len(index)
         self.small = edges_of(rows, _STEP_ROWS)
-        # Sums cost as much as their tables are large, so there are no more than threads.
+        # The cost of sums grows with their tables, so there is one part for each thread.
         self.large = edges_of(rows, max(_STEP_ROWS, -(-rows // threads)))
-        # Lanes are written and added by eight, so that rows are filled up to a multiple of it.
+        # Numbers are written and added by eight, so rows are padded to a multiple of eight.
         self.widths = tuple(
             -(-table.shape[1] // SINGLES) * SINGLES for table in (tables.cells, tables.contexts)
         )
@@ -316,17 +316,17 @@ class _Batch:
 
 
 def _added(sums: NDArray[np.float64], table: NDArray[Any], wide: int) -> NDArray[np.float64]:
-    """Add the sums of all parts in a fixed order, so that timing does not decide the last digit."""
+    """Add the sums of all parts in a fixed order, so that results do not depend on timing."""
     total = sums.reshape(-1, len(table), wide).sum(axis=0)
     return np.ascontiguousarray(total[:, : table.shape[1]])
 
 
 def _derivatives(tables: Tables, wide: int, count: int) -> NDArray[np.float32]:
-    """Return room for the derivatives of sixteen rows, with those that are always the same."""
+    """Return room for the derivatives of sixteen rows, with the constant ones filled in."""
     room = aligned(count * ROWS, np.float32)
     objectives, fields = tables.config.objectives, tables.cells.shape[1]
     by_field = room.reshape(count, ROWS)
-    by_field[fields - 1 : objectives * wide : wide] = 1  # The last field is added as it is.
+    by_field[fields - 1 : objectives * wide : wide] = 1  # The derivative of the last field is 1.
     if not tables.config.cross_attention:
         by_field[objectives * wide] = 1  # So is what the context adds.
     return room

@@ -1,12 +1,12 @@
-"""Losses over all pairs of a positive and a negative, none of which visits the pairs.
+"""Losses over all pairs of a positive and a negative, computed without visiting the pairs.
 
-AUCM (Yuan et al., ICCV 2021) is a min-max problem over three numbers per objective, and the
-pairwise square is its value at the saddle, so that one function serves both. The logistic loss of
-pairs meets on a grid.
+AUCM (Yuan et al., ICCV 2021) is a min-max problem over three numbers per objective. The pairwise
+square is its value at the saddle point, so one class computes both. The logistic loss of pairs is
+computed on a grid of scores.
 
-Normalisation: class means, 1/n⁺ and 1/n⁻. The paper of AUCM multiplies everything by π(1−π), π the
-share of positives, which changes no single objective's optimum but would let the prevalences
-reweight a sum over objectives. Multiply `objective_weights` by π(1−π) for its figures.
+Losses are normalised by class means, 1/n⁺ and 1/n⁻. The paper of AUCM multiplies by π(1−π), π the
+share of positives. That changes no single objective's optimum, but would weight a sum over
+objectives by prevalence. Multiply `objective_weights` by π(1−π) to get its values.
 """
 
 __all__ = ["AucmParts", "aucm_loss", "aucm_parts", "pairwise_logistic_loss", "pairwise_square_loss"]
@@ -40,7 +40,7 @@ _WIDEST = 64.0
 
 
 class AucmParts(NamedTuple):
-    """The loss, and the class means of each objective, 0 for one that is not present."""
+    """The loss, and the class means of each objective; 0 for an absent objective."""
 
     loss: Tensor
     slope: Vector  # ∂L/∂s, (rows,), which is computed with the loss
@@ -92,7 +92,7 @@ def aucm_loss(
 def aucm_parts(
     inputs: LossInputs, a: Tensor, b: Tensor, alpha: Tensor, margin: float = 1.0
 ) -> AucmParts:
-    """Return `aucm_loss` with the class means, which tell where a, b and α are at their best."""
+    """Return `aucm_loss` with the class means, which give the best a, b and α."""
     margin, objectives = check_positive("margin", margin), inputs.labels.shape[1]
     inner = [
         check_vector(name, value, objectives, "objective", inputs.scores)
@@ -142,7 +142,7 @@ def pairwise_square_loss(
 
 
 class _Squares:
-    """The sums over the rows of a batch of which its squares are made.
+    """The sums over the rows of a batch that AUCM and the pairwise square need.
 
     Attributes:
         means: μ⁺ and μ⁻, (objectives,) each.
@@ -236,9 +236,9 @@ def _by_grid(
 
 
 def _host_arrays(inputs: LossInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, labels, row weights and what a pair of each objective counts, w/(W⁺W⁻).
+    """Return scores, labels, row weights and the weight of a pair of each objective, w/(W⁺W⁻).
 
-    An absent objective's pairs count 0.
+    Pairs of an absent objective have weight 0.
     """
     s, w, v = inputs.host
     positive, negative = inputs.labels.mass(v)
@@ -260,7 +260,7 @@ def _curves(size: int) -> tuple[np.ndarray, np.ndarray]:
 def _shares(s: Any, first: float) -> Any:
     """Return the first node of each row, and its Lagrange weights on the 12 nodes from there.
 
-    The score lies between the two in the middle, where the weights are smallest.
+    The score lies between the two nodes in the middle, where interpolation is most accurate.
     """
     n = s.size
     node, share = np.empty(n, np.int64), np.empty((n, _NODES))
@@ -288,8 +288,8 @@ def _shares(s: Any, first: float) -> Any:
 def _weights_of_nodes(node: Any, share: Any, y: Any, v: Any, size: int) -> Any:
     """Return the weight at each node of every objective's positives and negatives.
 
-    Most rows are negatives of all objectives and are spread once. A difference of sums would
-    lose what is small beside a heavy row.
+    Most rows are negatives of all objectives and are added once. A difference of sums would lose
+    small terms beside a heavy row.
     """
     M = y.shape[1]
     positive, negative, plain = np.zeros((M, size)), np.zeros((M, size)), np.zeros(size)
