@@ -1,7 +1,7 @@
-"""Ridge logistic regressions of many labels on numbers and codes, fitted together.
+"""Ridge logistic regressions of many labels on numbers and codes, fitted in parallel.
 
-All that is asked of the rows are sums, so they may be in blocks of which one at a time is in
-memory; the sums of blocks are added in their order.
+A fit needs only sums over the rows, so the rows may be in blocks of which one is in memory at a
+time. The sums of blocks are added in order.
 """
 
 __all__ = ["Design", "RidgeRows", "fit_ridge", "log_loss", "predict"]
@@ -53,11 +53,11 @@ class Design:
 
 @dataclass(frozen=True)
 class RidgeRows(Design):
-    """A block of rows of which regressors and labels are known.
+    """A block of rows with regressors and labels.
 
     Attributes:
         labels: (rows, objectives) of 0 and 1; as float64 also between them.
-        weight: (rows,) what each counts; None if all count the same.
+        weight: (rows,) the weight of each; None if all are equal.
         first: The place of the first one in the log.
     """
 
@@ -67,7 +67,7 @@ class RidgeRows(Design):
 
     @property
     def weights(self) -> np.ndarray:
-        """What each row counts."""
+        """The weight of each row."""
         return np.ones(len(self.numbers)) if self.weight is None else self.weight
 
 
@@ -105,7 +105,7 @@ def fit_ridge(
     """Return θ_m minimising Σ_i v_i logloss(y_im, σ(x_i·θ_m)) + ½ Σ_k λ_km θ_km², for each m.
 
     Newton steps, by conjugate gradients where the context has so many values that the matrix of
-    second derivatives would be large. All objectives step together and share the reading of the
+    second derivatives would be large. All objectives step in parallel and share the reading of the
     rows.
 
     Args:
