@@ -1,4 +1,4 @@
-"""Exporters: what writes a model into a graph, by the type of what its method has learned."""
+"""Exporters: functions that write a model into a graph, by the type of its fitted state."""
 
 __all__ = ["EXPORTED", "exporter_of"]
 
@@ -25,7 +25,7 @@ from harmonrank.support.errors import UsageError
 Arrays = Mapping[str, np.ndarray]
 
 Exporter = Callable[[Any, Inputs], Value]
-"""Probabilities (rows, M) of a model that knows them, fused scores (rows,) of any other."""
+"""Returns probabilities (rows, M) if the model has them, else fused scores (rows,)."""
 
 
 def dots(a: Value, b: Value) -> Value:
@@ -134,7 +134,7 @@ def _mixed(u: Value, table: np.ndarray) -> Value:
 
 
 def _asked(model: Method, inputs: Inputs, M: int, d: int) -> list[Value]:
-    """Return what the context asks for: queries (rows, M, d), offsets, slopes (rows, M, M)."""
+    """Return the context's queries (rows, M, d), offsets and slopes (rows, M, M)."""
     table = model.state.scorer.context.astype(np.float64)
     parts = np.split(table, [M * d, M * d + M], axis=1)
     shapes = ((M, d), (M,), (M, M))
@@ -143,7 +143,7 @@ def _asked(model: Method, inputs: Inputs, M: int, d: int) -> list[Value]:
 
 
 def _relations(x: Value, query: Value, W_r: np.ndarray, output: np.ndarray) -> Value:
-    """Return s1 of every head: self-attention, then what each head asks of its result."""
+    """Return s1 of every head: self-attention, then each head's attention to its result."""
     x_r = attended(x, W_r)  # (rows, M, d)
     A_p = dots(query, x_r).softmax()  # (rows, heads, M)
     return (A_p * dots(x.graph.constant(output[None]), x_r)).sum(2)
@@ -209,7 +209,7 @@ _EXPORTERS: Mapping[type, Exporter] = {
     NetworkFit: network_scores,
     HeadsFit: objective_network_probabilities,
 }
-"""By the type of what the method has learned."""
+"""By the type of the fitted state."""
 
 EXPORTED = tuple(name for name in METHODS if method_class(name).Config.state in _EXPORTERS)
 """The methods that can be exported."""

@@ -1,8 +1,8 @@
-"""The default in a graph: one linear map per context, curves and surfaces on top.
+"""The default in a graph: one linear map per context, plus curves and surfaces.
 
-Given its context a head is linear in the coordinates but for curves and surfaces. Where all
-combinations of context values fit into a table, a row looks its linear map up (`_Tabulated`).
-Where they are too many, the density of the scores is evaluated for each row (`ByFeature`).
+Given its context a head is linear in the coordinates, apart from curves and surfaces. If all
+combinations of context values fit into a table, a row looks up its linear map (`_Tabulated`). If
+they are too many, the density of the scores is evaluated for each row (`ByFeature`).
 """
 
 __all__ = ["ByFeature", "head_probabilities"]
@@ -30,7 +30,7 @@ from harmonrank.model.terms.residual import (
 # The mean of eigenvalues by their 2²⁸-th powers is within 1e-8 of the largest.
 _ROUNDS, _SQUARINGS = 7, 4
 
-# Maps of all contexts that hold more numbers than this, 64 MB, are not listed but computed.
+# Tables of all contexts with more numbers than this, 64 MB, are computed instead.
 _MOST_NUMBERS = 8_000_000
 
 
@@ -77,7 +77,7 @@ class ByFeature:
         return self._with_residual(logits)
 
     def _with_residual(self, logits: Value) -> Value:
-        """Return the logits with all of the residual that does not bend; see `Residual`."""
+        """Return the logits with the linear part of the residual; see `Residual`."""
         residual, slots = self._heads.residual, self._heads.slots
         stretch: np.ndarray = 1 + residual.linear[:, 1]
         logits = logits * stretch + residual.linear[:, 0] + self._sum(residual.value.T)

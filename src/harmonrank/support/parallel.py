@@ -1,4 +1,4 @@
-"""Parallel: threads share the parts of one job, each taking the next as long as there are any."""
+"""Parallel: threads share the parts of one job; each takes the next part until none is left."""
 
 __all__ = ["each_part", "edges_of", "in_turn", "map_parts"]
 
@@ -37,9 +37,9 @@ def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
 def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None) -> None:
     """Call `work(part)` for every part on several threads; what it returns is not kept.
 
-    A thread that sleeps can take longer to wake than a batch takes to fuse, and a busy machine may
-    not wake it at all for a while. So nobody waits for a thread to begin: this one works at
-    once, and waits at the end only for parts that others have claimed.
+    A sleeping thread can take longer to wake than a batch takes to fuse, and on a busy machine much
+    longer. So this thread begins at once, never waits for others to begin, and waits at the end
+    only for parts that others have taken.
 
     >>> squares = np.zeros(4)
     >>> each_part(lambda part: squares.__setitem__(part, part**2), 4)
@@ -68,7 +68,7 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
                 done.append(part)
 
     others: list[Future[Any]] = []
-    # Once the main thread has ended no pool takes work any more, and this thread does it all.
+    # After the main thread has ended no pool accepts work, and this thread does all of it.
     with suppress(RuntimeError):
         others.extend(_pool(who).submit(take, who) for who in range(1, threads))
     try:
@@ -79,16 +79,16 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
     for _ in range(_LOOKS):
         if len(done) == parts:
             return
-        sleep(0)  # Whoever works gets the interpreter's lock.
+        sleep(0)  # Give the interpreter's lock to the others.
     for other in _begun(others):
         other.result()
 
 
 def _begun(others: list[Future[Any]]) -> list[Future[Any]]:
-    """Return those that have begun; the rest is called off.
+    """Return the futures that have begun, and cancel the rest.
 
-    One that has not begun has taken nothing, and may never begin: when a part of one job is
-    itself a job, its thread may be the one that waits.
+    A future that has not begun has taken no part, and may never begin: when a part of a job is
+    itself a job, its thread may be the one that waits here.
     """
     return [other for other in others if not other.cancel()]
 
@@ -113,8 +113,8 @@ def map_parts(
 def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
     """Yield what `work` makes of each part, in order; one is begun while another is worked on.
 
-    For large parts, of which few may be in memory at once: two are, however many threads there are.
-    So one can be read while another is computed, and loops of one thread are no standstill.
+    For large parts, of which at most two are in memory at once, whatever the number of threads. So
+    one can be read while another is computed.
 
     >>> list(in_turn(lambda part: part**2, 4))
     [0, 1, 4, 9]
@@ -129,7 +129,7 @@ def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
             for part in range(parts):
                 # A limit of threads holds for what is computed here, too.
                 coming.append(pool.submit(copy_context().run, work, part))
-                if len(coming) == at_once:  # Results may be large, so none waits for long.
+                if len(coming) == at_once:  # Results may be large, so they are not kept.
                     yield coming.popleft().result()
             while coming:
                 yield coming.popleft().result()
@@ -140,7 +140,7 @@ def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
 
 @cache
 def _pool(who: int) -> ThreadPoolExecutor:
-    """Return the thread of that number, always the same one for the sake of its cache."""
+    """Return the thread of a number, always the same one so that its cache is warm."""
     return ThreadPoolExecutor(1, thread_name_prefix=f"harmonrank-{who}")
 
 
