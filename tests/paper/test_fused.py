@@ -86,8 +86,8 @@ def gradients(network, rows, slope, dtype):
     twin = twin.to(dtype)
     fused = twin(*(torch.from_numpy(array) for array in rows))
     fused.backward(torch.from_numpy(slope).to(dtype))
-    found = {name: value.grad for name, value in twin.named_parameters() if value.numel()}
-    return fused.detach().double().numpy(), {n: g.double().numpy() for n, g in found.items()}
+    result = {name: value.grad for name, value in twin.named_parameters() if value.numel()}
+    return fused.detach().double().numpy(), {n: g.double().numpy() for n, g in result.items()}
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -179,13 +179,13 @@ def test_threads_change_no_more_than_the_last_digits(threads):
 
 def test_repeating_a_step_repeats_its_gradient():
     network, rows = network_of(BASE), rows_of(BASE, n=5000)
-    step, found = TrainingStep(network, *rows, threads=2), []
+    step, result = TrainingStep(network, *rows, threads=2), []
     for _ in range(3):
         step.forward(np.arange(5000))
         step.backward(np.ones(5000, np.float32))
-        found.append(step.gradient.vector.copy())
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
+        result.append(step.gradient.vector.copy())
+    np.testing.assert_array_equal(result[0], result[1])
+    np.testing.assert_array_equal(result[0], result[2])
 
 
 def test_a_batch_is_the_rows_of_its_index():
