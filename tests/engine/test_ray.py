@@ -79,8 +79,8 @@ def test_sums_of_many_workers_are_added_up_on_the_way_to_the_same_bits(ray_engin
     monkeypatch.setattr(engine_blocks, "SENDERS", 2)
     parts = [np.random.default_rng(k).normal(size=50) for k in range(11)]
     (expected,) = HeldBlocks(parts).total(alone)
-    (found,) = EngineBlocks(RayEngine(5), HeldBlocks(parts)).total(alone)
-    np.testing.assert_array_equal(found, expected)
+    (result,) = EngineBlocks(RayEngine(5), HeldBlocks(parts)).total(alone)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_a_killed_worker_costs_its_call_alone_and_makes_no_noise(ray_engine, tmp_path, capfd):
@@ -121,7 +121,7 @@ def ray_processes():
 
 
 def sockets(processes):
-    found = set()
+    result = set()
     for pid in processes:
         for handle in Path(f"/proc/{pid}/fd").glob("*"):
             try:
@@ -129,8 +129,8 @@ def sockets(processes):
             except OSError:
                 continue
             if target.startswith("socket:["):
-                found.add(target[8:-1])
-    return found
+                result.add(target[8:-1])
+    return result
 
 
 @pytest.fixture
@@ -199,16 +199,16 @@ def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_pat
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
     expected = model.evaluate(path)
     for engine, rows in ((LocalEngine(), 1000), (ray_engine, 700), (ray_engine, 10_000)):
-        found = partitioned_quality(model, FileBlocks(path, schema, size=rows), engine)
-        assert found.rows == expected.rows
+        result = partitioned_quality(model, FileBlocks(path, schema, size=rows), engine)
+        assert result.rows == expected.rows
         for name, interval in expected.auc.items():
-            assert found.auc[name].estimate == interval.estimate
-            np.testing.assert_allclose(found.auc[name].low, interval.low, rtol=1e-9)
-        np.testing.assert_allclose(found.auc_sum.high, expected.auc_sum.high, rtol=1e-9)
-        assert found.request_auc == pytest.approx(expected.request_auc, rel=1e-12)
-        assert found.exact_auc == pytest.approx(expected.exact_auc, rel=1e-12)
-        assert found.ceiling == pytest.approx(expected.ceiling, rel=1e-12)
-        assert found.effective_weights == pytest.approx(expected.effective_weights)
+            assert result.auc[name].estimate == interval.estimate
+            np.testing.assert_allclose(result.auc[name].low, interval.low, rtol=1e-9)
+        np.testing.assert_allclose(result.auc_sum.high, expected.auc_sum.high, rtol=1e-9)
+        assert result.request_auc == pytest.approx(expected.request_auc, rel=1e-12)
+        assert result.exact_auc == pytest.approx(expected.exact_auc, rel=1e-12)
+        assert result.ceiling == pytest.approx(expected.ceiling, rel=1e-12)
+        assert result.effective_weights == pytest.approx(expected.effective_weights)
 
 
 def test_files_scored_by_a_killed_worker_are_scored_again(model, parts, tmp_path, ray_engine):
@@ -245,7 +245,7 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
     given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
     assert run(*given, "-o", folder / "m").code == 0
     asked = ("--baseline", "p_buy", "--value", "buy=2,like=1", "--recalibrate")
-    found = []
+    result = []
     for engine in ("local", "ray"):
         page, out = folder / f"{engine}.html", folder / f"{engine}.json"
         more = (*asked, "--report", page, "--json", out, "--engine", engine)
@@ -253,8 +253,8 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
         done = run("evaluate", folder / "m", *tables, *more)
         assert done.code == 0, done.err
         assert page.exists()
-        found.append(json.loads(out.read_text()))
-    here, there = found
+        result.append(json.loads(out.read_text()))
+    here, there = result
     assert there.keys() == here.keys()
     for part in ("auc_sum", "ci", "auc", "prevalence", "request_auc", "auc_sum_as_fitted"):
         assert there[part] == pytest.approx(here[part], rel=1e-9)
@@ -284,10 +284,10 @@ def test_workers_fit_the_default_of_one_process_to_the_last_bit(table, ray_engin
         lambda rows: EngineBlocks(ray_engine, rows),
         lambda rows: Mortal(EngineBlocks(ray_engine, rows), tmp_path / "died"),
     ):
-        found = heads_of(table, blocks_of)
-        assert found.keys() == expected.keys()
+        result = heads_of(table, blocks_of)
+        assert result.keys() == expected.keys()
         for name, array in expected.items():
-            np.testing.assert_array_equal(found[name], array, err_msg=name)
+            np.testing.assert_array_equal(result[name], array, err_msg=name)
     assert (tmp_path / "died").exists()
 
 
@@ -391,13 +391,13 @@ def test_methods_are_compared_by_workers_with_the_same_result(run, folder, ray_e
 
 @pytest.mark.parametrize("method", ["formula-cem", "formula-grid"])
 def test_formulas_are_tried_by_workers_with_the_same_result(folder, schema, ray_engine, method):
-    found = []
+    result = []
     for engine in (LocalEngine(), ray_engine):
         with using(engine):
             model = method_class(method)(trials=20).fit(folder / "train.parquet", schema)
         formula = model.state.formula
-        found.append((formula.form, *formula.log_a, *formula.log_b))
-    assert found[0] == found[1]
+        result.append((formula.form, *formula.log_a, *formula.log_b))
+    assert result[0] == result[1]
 
 
 def test_the_engine_is_quiet_and_leaves_nothing(folder):

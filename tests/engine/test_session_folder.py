@@ -32,7 +32,7 @@ def test_a_folder_is_gone_at_the_end(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs locks of files")
 def test_what_a_killed_process_has_left_is_removed_and_what_is_in_use_stays(tmp_path):
-    (tmp_path / "hr-ray-other").mkdir()  # of whoever: it does not say who owns it
+    (tmp_path / "hr-ray-other").mkdir()  # whoever made it: it is no folder of ours
     given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": os.environ}
     with subprocess.Popen([sys.executable, "-c", OWNER], **given) as owner:
         left = Path(owner.stdout.readline().strip())

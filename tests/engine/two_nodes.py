@@ -2,7 +2,7 @@
 
 Run by test_nodes.py in a process of its own, as Ray is started in another way than elsewhere:
 
-    python two_nodes.py fit|score|evaluate|network
+    python two_nodes.py fit|score|evaluate
 """
 
 import sys
@@ -47,11 +47,11 @@ def fit(engine, lose) -> None:
         if len(passes) == 2:
             lose()
 
-    found = stored(fit_blocks(blocks, encoder.slots, step))[1]
+    got = stored(fit_blocks(blocks, encoder.slots, step))[1]
     assert len(passes) > 2
     assert len(set(blocks.each(place_of))) == 1
     for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=name)
+        np.testing.assert_array_equal(got[name], array, err_msg=name)
 
 
 def score(engine, lose, folder: Path) -> None:

@@ -44,14 +44,14 @@ def run(session, model, rows, **more):
 
 
 def check_equal(session, model, rows):
-    found = run(session, model, rows)
-    np.testing.assert_allclose(found["fused"], model.score(rows), TOLERANCE, TOLERANCE)
+    result = run(session, model, rows)
+    np.testing.assert_allclose(result["fused"], model.score(rows), TOLERANCE, TOLERANCE)
     if model.traits.probabilities:
         for m, name in enumerate(model.schema.names):
             p = model.probabilities(rows)[:, m]
-            np.testing.assert_allclose(found[name], p, 0, TOLERANCE)
+            np.testing.assert_allclose(result[name], p, 0, TOLERANCE)
     else:
-        assert list(found) == ["fused"]
+        assert list(result) == ["fused"]
 
 
 def strange(rows):
@@ -92,10 +92,10 @@ def test_weights_are_an_input_that_may_be_left_out(name, tmp_path):
     session = exported(model, tmp_path)
     (optional,) = session.get_overridable_initializers()
     assert (optional.name, optional.shape) == ("weights", [2])
-    found = run(session, model, rows, weights=np.array([0.5, 4.0]))["fused"]
+    result = run(session, model, rows, weights=np.array([0.5, 4.0]))["fused"]
     expected = model.score(rows, weights={"buy": 0.5, "like": 4.0})
-    np.testing.assert_allclose(found, expected, TOLERANCE)
-    assert abs(found / model.score(rows) - 1).max() > 0.1
+    np.testing.assert_allclose(result, expected, TOLERANCE)
+    assert abs(result / model.score(rows) - 1).max() > 0.1
 
 
 def test_weights_may_be_an_input_that_must_be_given(tmp_path):
@@ -103,9 +103,9 @@ def test_weights_may_be_an_input_that_must_be_given(tmp_path):
     session = exported(model, tmp_path, require_weights=True)
     assert [one.name for one in session.get_inputs()][-1] == "weights"
     weights = np.array([3.0, 0.5])
-    found = run(session, model, rows, weights=weights)["fused"]
+    result = run(session, model, rows, weights=weights)["fused"]
     wanted = model.score(rows, weights={"buy": 3.0, "like": 0.5})
-    np.testing.assert_allclose(found, wanted, TOLERANCE)
+    np.testing.assert_allclose(result, wanted, TOLERANCE)
     formula = FormulaGrid().fit(planted(300), SCHEMA)
     with pytest.raises(UsageError, match="cannot change weights after the fit; export it without"):
         exported(formula, tmp_path, require_weights=True)
@@ -158,12 +158,12 @@ def test_an_isotonic_calibration_is_exported(tmp_path):
 def with_everything(model):
     """Return the default with all curves and surfaces, and a bent coordinate of one score."""
     heads, rng = model.state.heads, np.random.default_rng(0)
-    found = heads.residual
+    result = heads.residual
     drawn = {
-        name: 0.2 * rng.normal(size=getattr(found, name).shape)
+        name: 0.2 * rng.normal(size=getattr(result, name).shape)
         for name in ("linear", "value", "curve", "slope", "surface", "pair")
     }
-    residual = replace(found, **drawn, low=found.low * 0 - 2.0, high=found.high * 0 + 2.0)
+    residual = replace(result, **drawn, low=result.low * 0 - 2.0, high=result.high * 0 + 2.0)
     table = heads.coordinate.table.copy()
     table[0] = np.sort(rng.normal(size=table.shape[1]))
     normal = np.array([1.0, 0.0])
@@ -256,8 +256,8 @@ def test_the_value_for_unknown_contexts_is_scored_as_a_null(tmp_path):
     unknown = {n: part["unknown"] for n, part in json.loads(about["harmonrank.context"]).items()}
     given = rows.with_columns(hour=pl.lit(unknown["hour"]), age=pl.lit(unknown["age"]))
     missing = rows.with_columns(hour=pl.lit(None, pl.Int64), age=pl.lit(None, pl.String))
-    found = run(session, model, given)["fused"]
-    np.testing.assert_allclose(found, model.score(missing), TOLERANCE)
+    result = run(session, model, given)["fused"]
+    np.testing.assert_allclose(result, model.score(missing), TOLERANCE)
 
 
 def test_a_row_that_misses_a_score_gets_none(tmp_path):
@@ -267,8 +267,8 @@ def test_a_row_that_misses_a_score_gets_none(tmp_path):
         session = exported(model, tmp_path)
         lost = pl.Series(np.arange(20) % 4 == 1)
         holes = rows.with_columns(p_like=pl.when(lost).then(float("nan")).otherwise("p_like"))
-        found, whole = (run(session, model, table) for table in (holes, rows))
-        for output, values in found.items():
+        result, whole = (run(session, model, table) for table in (holes, rows))
+        for output, values in result.items():
             np.testing.assert_array_equal(np.isnan(values), lost.to_numpy())
             np.testing.assert_array_equal(values[~lost], whole[output][~lost])
 
@@ -328,9 +328,9 @@ def test_a_fit_for_requests_is_exported(tmp_path):
     model = hr.HarmonRank(optimise="requests").fit(rows, SCHEMA)
     session = exported(model, tmp_path)
     check_equal(session, model, strange(planted(500, seed=2)))
-    found = run(session, model, rows, weights=np.array([2.0, 0.5]))["fused"]
+    result = run(session, model, rows, weights=np.array([2.0, 0.5]))["fused"]
     expected = model.score(rows, weights={"buy": 2.0, "like": 0.5})
-    np.testing.assert_allclose(found, expected, TOLERANCE, TOLERANCE)
+    np.testing.assert_allclose(result, expected, TOLERANCE, TOLERANCE)
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "formula-grid"])

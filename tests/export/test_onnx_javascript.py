@@ -39,17 +39,17 @@ def hold(model, folder):
     rows = pl.DataFrame(CANDIDATES)
     (folder / "candidates.json").write_text(json.dumps(CANDIDATES))
     export_onnx(folder / "model", folder / "model.onnx")
-    found = fused(folder, folder / "model.onnx", folder / "candidates.json")
-    assert list(found) == ["fused", "buy", "like"]
-    assert found["fused"] == pytest.approx(model.score(rows).tolist(), rel=1e-5, abs=1e-5)
+    result = fused(folder, folder / "model.onnx", folder / "candidates.json")
+    assert list(result) == ["fused", "buy", "like"]
+    assert result["fused"] == pytest.approx(model.score(rows).tolist(), rel=1e-5, abs=1e-5)
     chances = model.probabilities(rows)
-    assert found["buy"] == pytest.approx(chances[:, 0].tolist(), abs=1e-5)
+    assert result["buy"] == pytest.approx(chances[:, 0].tolist(), abs=1e-5)
     weighed = folder / "weighed.json"
     weighed.write_text(json.dumps(CANDIDATES | {"weights": [2.0, 0.5]}))
     export_onnx(folder / "model", folder / "model.onnx", require_weights=True, overwrite=True)
-    found = fused(folder, folder / "model.onnx", weighed)
+    result = fused(folder, folder / "model.onnx", weighed)
     wanted = model.score(rows, weights={"buy": 2.0, "like": 0.5}).tolist()
-    assert found["fused"] == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+    assert result["fused"] == pytest.approx(wanted, rel=1e-5, abs=1e-5)
 
 
 @pytest.fixture

@@ -36,9 +36,9 @@ def test_equals_the_mean_over_all_labels():
     groups = np.array([0] * 2 + [1] * 5 + [2] * 7 + [3])
     p = rng.random((len(groups), 2)) ** 3
     scores = rng.integers(0, 4, len(groups)) / 2.0  # with ties
-    found = expected_grouped_auc(scores, p, groups)
+    result = expected_grouped_auc(scores, p, groups)
     for m in range(2):
-        assert found[m] == pytest.approx(_expected_by_labels(scores, p[:, m], groups), rel=1e-12)
+        assert result[m] == pytest.approx(_expected_by_labels(scores, p[:, m], groups), rel=1e-12)
 
 
 def test_certain_labels_give_the_plain_metric():

@@ -41,8 +41,8 @@ def values(labels, looked, propensity, predicted=(0.1, 0.3, 0.4)):
 def test_in_random_order_the_doubly_robust_value_is_unbiased_whatever_is_predicted(predicted):
     orders = [(1 / 6, place) for place in permutations(range(3))]
     even = np.full(3, THETA.mean())
-    found = expected(lambda y, seen: values(y, seen, even, predicted).robust[0, 0], orders)
-    assert found == pytest.approx(GAINS @ WANTED)
+    result = expected(lambda y, seen: values(y, seen, even, predicted).robust[0, 0], orders)
+    assert result == pytest.approx(GAINS @ WANTED)
 
 
 def test_inverse_propensities_are_unbiased_in_random_and_in_fixed_order():
@@ -58,11 +58,11 @@ def test_inverse_propensities_are_unbiased_in_random_and_in_fixed_order():
 
 def test_what_was_never_shown_is_predicted_and_lowers_the_support():
     looked = np.array([1.0, 0.6, 0.0])
-    found = values(np.array([0, 1, 0]), looked, looked)
-    assert found.support == pytest.approx(0.6 / 1.6)
-    assert found.robust[0, 0] == pytest.approx(0.6 * (0.3 + (1 - 0.6 * 0.3) / 0.6) + 0.4)
+    result = values(np.array([0, 1, 0]), looked, looked)
+    assert result.support == pytest.approx(0.6 / 1.6)
+    assert result.robust[0, 0] == pytest.approx(0.6 * (0.3 + (1 - 0.6 * 0.3) / 0.6) + 0.4)
     # The self-normalised value spreads what is known over all.
-    assert found.estimates()[0][0] == pytest.approx(1.6 * (0.6 / 0.6) / 0.6)
+    assert result.estimates()[0][0] == pytest.approx(1.6 * (0.6 / 0.6) / 0.6)
 
 
 def test_places_are_shared_by_ties_and_end_with_the_last_one():

@@ -39,8 +39,8 @@ def test_concordance_is_the_share_of_pairs(seed, levels):
     rng = np.random.default_rng(seed)
     scores, labels = rng.integers(0, 12, 60) / 7, rng.integers(0, levels, 60) * 1.5 - 3
     weight = rng.choice([0.0, 0.5, 1.0, 3.0], 60)
-    found = concordance(scores, labels, sample_weight=weight)
-    assert found == pytest.approx(by_pairs(scores, labels, weight))
+    result = concordance(scores, labels, sample_weight=weight)
+    assert result == pytest.approx(by_pairs(scores, labels, weight))
     assert concordance(scores, labels) == pytest.approx(by_pairs(scores, labels, np.ones(60)))
     assert concordance(-scores, labels) == pytest.approx(1 - concordance(scores, labels))
     # Only the order of labels counts.
@@ -51,8 +51,8 @@ def test_concordance_of_0_and_1_is_auc_and_so_is_its_influence():
     rng = np.random.default_rng(0)
     scores, labels, weight = rng.integers(0, 30, 500), rng.random(500) < 0.3, rng.random(500)
     area, influence = auc_influence(scores, labels, sample_weight=weight)
-    found, moves = concordance_influence(scores, labels.astype(float), sample_weight=weight)
-    assert found == pytest.approx(area[0])
+    result, moves = concordance_influence(scores, labels.astype(float), sample_weight=weight)
+    assert result == pytest.approx(area[0])
     np.testing.assert_allclose(moves, influence[:, 0], atol=1e-10)
 
 
@@ -92,34 +92,34 @@ def of_each_kind(n=400, seed=0):
 
 
 def test_each_objective_is_measured_as_its_kind_on_the_rows_that_show_it():
-    scores, found = of_each_kind()
+    scores, result = of_each_kind()
     weight = np.random.default_rng(1).random(400)
-    shown = found.shown[:, 1] > 0
+    shown = result.shown[:, 1] > 0
     expected = [
-        auc(scores, found.values[:, 0], sample_weight=weight),
-        auc(scores[shown], found.values[shown, 1], sample_weight=weight[shown]),
-        concordance(scores, found.values[:, 2], sample_weight=weight),
+        auc(scores, result.values[:, 0], sample_weight=weight),
+        auc(scores[shown], result.values[shown, 1], sample_weight=weight[shown]),
+        concordance(scores, result.values[:, 2], sample_weight=weight),
     ]
-    np.testing.assert_allclose(auc(scores, found, sample_weight=weight), expected)
+    np.testing.assert_allclose(auc(scores, result, sample_weight=weight), expected)
     np.testing.assert_allclose(
-        auc(scores, found.columns([2, 0]), sample_weight=weight), [expected[2], expected[0]]
+        auc(scores, result.columns([2, 0]), sample_weight=weight), [expected[2], expected[0]]
     )
 
 
 def test_intervals_and_resampled_areas_agree_for_every_kind():
-    scores, found = of_each_kind(3000)
+    scores, result = of_each_kind(3000)
     groups = np.arange(3000) // 3
-    each = auc_interval(scores, found, groups=groups)
-    drawn = bootstrap_areas(scores, found, groups=groups, replicates=400)
+    each = auc_interval(scores, result, groups=groups)
+    drawn = bootstrap_areas(scores, result, groups=groups, replicates=400)
     for m, interval in enumerate(each):
         width = (interval.high - interval.low) / (2 * 1.96)
         assert drawn[:, m].mean() == pytest.approx(interval.estimate, abs=0.3 * width)
         assert drawn[:, m].std() == pytest.approx(width, rel=0.15)
-    total = auc_sum_interval(scores, found, objective_weights=[1, 2, -1], groups=groups)
-    same = bootstrap_auc_sum(scores, found, objective_weights=[1, 2, -1], groups=groups)
+    total = auc_sum_interval(scores, result, objective_weights=[1, 2, -1], groups=groups)
+    same = bootstrap_auc_sum(scores, result, objective_weights=[1, 2, -1], groups=groups)
     assert total.estimate == pytest.approx(same.estimate)
     assert total.high - total.low == pytest.approx(same.high - same.low, rel=0.25)
-    assert auc_sum_interval(scores, found, minus=scores).estimate == 0
+    assert auc_sum_interval(scores, result, minus=scores).estimate == 0
 
 
 def test_intervals_of_concordance_cover_what_more_rows_say():
@@ -133,33 +133,33 @@ def test_intervals_of_concordance_cover_what_more_rows_say():
 
 @pytest.mark.parametrize("weighting", ["rows", "equal", "pairs"])
 def test_per_request_figures_count_the_pairs_of_each_request(weighting):
-    scores, found = of_each_kind(60)
+    scores, result = of_each_kind(60)
     groups = np.arange(60) // 6
-    got = grouped_auc(scores, found, groups, weighting=weighting)
+    got = grouped_auc(scores, result, groups, weighting=weighting)
     for m in range(3):
-        shown = found.shown[:, m] > 0
+        shown = result.shown[:, m] > 0
         total = say = 0.0
         for g in range(10):
             rows = np.flatnonzero((groups == g) & shown)
-            y = found.values[rows, m]
+            y = result.values[rows, m]
             pairs = sum(a > b for a in y for b in y)
             if pairs:
                 one = {"rows": len(rows), "equal": 1, "pairs": pairs}[weighting]
                 total += one * by_pairs(scores[rows], y, np.ones(len(rows)))
                 say += one
         assert got.auc[m] == pytest.approx(total / say)
-    each, _ = grouped_auc_intervals(scores, found, groups)
-    by_rows = grouped_auc(scores, found, groups).auc
+    each, _ = grouped_auc_intervals(scores, result, groups)
+    by_rows = grouped_auc(scores, result, groups).auc
     np.testing.assert_allclose([interval.estimate for interval in each], by_rows)
 
 
 def test_events_are_labels_in_their_own_units_where_they_were_shown():
-    scores, found = of_each_kind(60)
+    scores, result = of_each_kind(60)
     groups = np.arange(60) // 6
     top = np.array([np.flatnonzero(groups == g)[:6] for g in range(10)])
-    events = events_at_k(scores, found, groups, 6)
-    np.testing.assert_allclose(events, found.values[top.reshape(-1)].sum(axis=0) / 10)
-    worth = value_at_k(scores, found, groups, 6, value=[1, 10, 0.01])
+    events = events_at_k(scores, result, groups, 6)
+    np.testing.assert_allclose(events, result.values[top.reshape(-1)].sum(axis=0) / 10)
+    worth = value_at_k(scores, result, groups, 6, value=[1, 10, 0.01])
     assert worth == pytest.approx(events @ [1, 10, 0.01])
 
 

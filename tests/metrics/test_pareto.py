@@ -79,11 +79,11 @@ def _bend(points):
 @pytest.mark.parametrize("dimensions", [2, 3, 5])
 def test_the_knee_is_unbeaten_and_keeps_most_of_what_each_coordinate_can_reach(dimensions):
     points = np.random.default_rng(dimensions).random((40, dimensions))
-    found = knee(points)
-    assert not _beaten(points)[found]
+    result = knee(points)
+    assert not _beaten(points)[result]
     front = points[pareto_front(points)]
     low, high = front.min(axis=0), front.max(axis=0)
-    assert ((points[found] - low) / (high - low)).sum() == pytest.approx(_bend(points))
+    assert ((points[result] - low) / (high - low)).sum() == pytest.approx(_bend(points))
 
 
 def test_the_knee_of_one_point_or_of_a_flat_front_is_a_point():

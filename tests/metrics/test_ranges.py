@@ -85,11 +85,11 @@ def test_moments_of_requests_add_up_to_the_intervals_of_all():
             request_moments(scores[i], labels[i], request[i], None if w is None else w[i])
             for i in (np.flatnonzero(request % 3 == k) for k in range(3))
         ]
-        found = (parts[0] + parts[1] + parts[2]).intervals(objective_weights)
+        result = (parts[0] + parts[1] + parts[2]).intervals(objective_weights)
         expected = grouped_auc_intervals(
             scores, labels, request, objective_weights=objective_weights, sample_weight=w
         )
-        for one, other in zip((*found[0], found[1]), (*expected[0], expected[1]), strict=True):
+        for one, other in zip((*result[0], result[1]), (*expected[0], expected[1]), strict=True):
             np.testing.assert_allclose(
                 [one.estimate, one.low, one.high],
                 [other.estimate, other.low, other.high],

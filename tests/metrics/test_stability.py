@@ -31,8 +31,8 @@ def brute_force(before, now, bins=10):
 
 @given(COLUMN, COLUMN, st.integers(2, 12))
 def test_it_is_the_sum_over_bins(before, now, bins):
-    found = population_stability_index(np.array(before), np.array(now), bins=bins)
-    assert found == pytest.approx(brute_force(before, now, bins), abs=1e-12)
+    result = population_stability_index(np.array(before), np.array(now), bins=bins)
+    assert result == pytest.approx(brute_force(before, now, bins), abs=1e-12)
 
 
 def test_of_random_scores_too():
@@ -52,8 +52,8 @@ def test_the_same_scores_have_none_and_order_and_monotone_maps_do_not_matter():
 
 def test_without_a_change_it_is_as_large_as_chance_makes_it():
     rng = np.random.default_rng(2)
-    found = [population_stability_index(rng.random(2000), rng.random(1000)) for _ in range(300)]
-    assert np.mean(found) == pytest.approx(9 * (1 / 2000 + 1 / 1000), rel=0.15)
+    result = [population_stability_index(rng.random(2000), rng.random(1000)) for _ in range(300)]
+    assert np.mean(result) == pytest.approx(9 * (1 / 2000 + 1 / 1000), rel=0.15)
 
 
 def test_a_score_that_fails_is_a_large_change_and_a_constant_one_is_none():

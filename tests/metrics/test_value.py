@@ -34,11 +34,11 @@ def test_without_ties_it_is_the_sum_over_the_first_k():
         (labels[groups == g] @ VALUE)[np.argsort(-scores[groups == g])[:2]].sum()
         for g in np.unique(groups)
     ]
-    found = value_interval(scores, labels, groups, 2, value=VALUE, replicates=2000)
-    assert found.estimate == pytest.approx(np.mean(brute))
+    result = value_interval(scores, labels, groups, 2, value=VALUE, replicates=2000)
+    assert result.estimate == pytest.approx(np.mean(brute))
     reach = 1.96 * np.std(brute) / np.sqrt(len(brute))
-    assert found.estimate - found.low == pytest.approx(reach, rel=0.15)
-    assert found.high - found.estimate == pytest.approx(reach, rel=0.15)
+    assert result.estimate - result.low == pytest.approx(reach, rel=0.15)
+    assert result.high - result.estimate == pytest.approx(reach, rel=0.15)
 
 
 def test_row_order_does_not_matter():

@@ -56,8 +56,8 @@ def test_the_network_looks_up_what_places_say(scale, interpolate):
         expected = E[m, row[:, m]]
         if interpolate:
             expected = expected + share[:, m, None] * (E[m, row[:, m] + 1] - expected)
-        found = network.scores(torch.from_numpy(SCORES))[:, m].detach().numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        result = network.scores(torch.from_numpy(SCORES))[:, m].detach().numpy()
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_interpolation_has_no_jumps():

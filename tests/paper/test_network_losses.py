@@ -27,12 +27,12 @@ def loss_of(name, **options):
 
 @pytest.mark.parametrize(("values", "power"), [("plain", 0), ("optimal", 1)])
 def test_aggregated_labels_have_unit_variance_and_the_right_ratio(values, power):
-    found = loss_of("label-aggregation", values=values).values.numpy()
+    result = loss_of("label-aggregation", values=values).values.numpy()
     labels = planted().select("buy", "like").to_numpy()
-    assert (labels @ found).std() == pytest.approx(1)
+    assert (labels @ result).std() == pytest.approx(1)
     pi = labels.mean(0)
     ratio = (pi * (1 - pi)) ** -power
-    np.testing.assert_allclose(found / found[0], ratio / ratio[0])
+    np.testing.assert_allclose(result / result[0], ratio / ratio[0])
 
 
 def test_the_optimal_entry_of_the_catalogue_is_the_optimal_option():

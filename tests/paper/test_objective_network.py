@@ -44,8 +44,8 @@ def test_the_scorer_is_the_network(objectives, slots, size):
     network = network_of(objectives, slots, **size)
     scores, codes = rows_of(objectives, slots, 1000)
     scores[0], scores[1], scores[2] = 0.0, 1.0, 0.5
-    found = ObjectiveScorer.of(network)(scores, codes)
-    np.testing.assert_allclose(found, defined(network, scores, codes), rtol=0, atol=1e-5)
+    result = ObjectiveScorer.of(network)(scores, codes)
+    np.testing.assert_allclose(result, defined(network, scores, codes), rtol=0, atol=1e-5)
 
 
 def test_batch_equals_one_by_one_whatever_the_threads():
@@ -91,10 +91,10 @@ def test_embeddings_are_continuous_and_go_on_beyond_the_buckets():
 def test_attention_is_a_share_of_every_score():
     network = network_of(4, (3,))
     scores, codes = rows_of(4, (3,), 50)
-    found = network.paths(torch.from_numpy(scores), torch.from_numpy(codes))
-    for A in (found.A_r, found.A_p):
+    result = network.head_paths(torch.from_numpy(scores), torch.from_numpy(codes))
+    for A in (result.A_r, result.A_p):
         np.testing.assert_allclose(A.sum(1).detach(), np.ones((4, 50)), rtol=1e-5)
-    assert found.A_p.std(2).max() > 0
+    assert result.A_p.std(2).max() > 0
 
 
 def test_a_code_that_the_network_does_not_have_is_refused():

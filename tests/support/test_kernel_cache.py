@@ -39,9 +39,9 @@ from harmonrank.model.linear.heads_sums_kernels import add_runs
 rng = np.random.default_rng(0)
 M, starts = 2, np.arange(0, 4001, 100)
 away, y, weight, e = (rng.random((M, 4000), np.float32) for _ in range(4))
-found = np.zeros((len(starts) - 1, M, (M + 1) * (M + 4) // 2), np.float32)
-add_runs(away, y, weight, starts, 0, len(starts) - 1, e, found)
-print(hashlib.sha256(found.tobytes()).hexdigest(), sum(add_runs.stats.cache_hits.values()))
+result = np.zeros((len(starts) - 1, M, (M + 1) * (M + 4) // 2), np.float32)
+add_runs(away, y, weight, starts, 0, len(starts) - 1, e, result)
+print(hashlib.sha256(result.tobytes()).hexdigest(), sum(add_runs.stats.cache_hits.values()))
 """
 
 

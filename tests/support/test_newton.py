@@ -54,18 +54,18 @@ def test_a_quadratic_takes_one_step_to_the_ridge_solution():
         away = y - X @ theta[0]
         return Likelihood(np.array([-0.5 * away @ away]), (X.T @ away)[None], (X.T @ X)[None])
 
-    found = maximise(look, np.zeros((1, D)), newton(prior, np.inf), 1)
+    result = maximise(look, np.zeros((1, D)), newton(prior, np.inf), 1)
     expected = np.linalg.solve(X.T @ X + np.diag([1e-6, 3.0, 3.0, 7.0]), X.T @ y)
-    np.testing.assert_allclose(found.theta[0], expected, rtol=1e-12)
-    assert found.converged.all()
+    np.testing.assert_allclose(result.theta[0], expected, rtol=1e-12)
+    assert result.converged.all()
 
 
 def test_several_problems_end_where_a_general_minimiser_does():
     problems, prior = [problem(seed) for seed in range(3)], fixed(0.5, 20.0)
     look, _ = logistic(problems)
-    found = maximise(look, np.zeros((3, D)), newton(prior), 50)
-    assert found.converged.all()
-    for (X, y), theta in zip(problems, found.theta, strict=True):
+    result = maximise(look, np.zeros((3, D)), newton(prior), 50)
+    assert result.converged.all()
+    for (X, y), theta in zip(problems, result.theta, strict=True):
 
         def lost(t, X=X, y=y):
             h = X @ t
@@ -84,29 +84,29 @@ def test_no_step_is_worse_however_far_the_start():
         taken.append(there.value - prior.penalty(theta))
         return newton(prior)(theta, there)
 
-    found = maximise(look, np.full((4, D), 8.0) * [[1], [-1], [0.1], [0]], propose, 60)
-    assert found.converged.all()
+    result = maximise(look, np.full((4, D), 8.0) * [[1], [-1], [0.1], [0]], propose, 60)
+    assert result.converged.all()
     assert len(seen) > len(taken) + 1  # Some step was tried again, half as long.
     assert (np.diff(taken, axis=0) > -1e-6).all()
     alone = maximise(logistic(problems[:1])[0], np.full((1, D), 8.0), newton(prior), 60)
-    np.testing.assert_allclose(found.theta[0], alone.theta[0], atol=1e-9)
+    np.testing.assert_allclose(result.theta[0], alone.theta[0], atol=1e-9)
 
 
 def test_a_problem_without_a_better_point_stays_where_it_is():
     def look(theta):  # The slope leads downhill.
         return Likelihood(-theta[:, 0], np.ones((1, D)), np.eye(D)[None])
 
-    found = maximise(look, np.ones((1, D)), newton(fixed(1e-3, 1e-3), np.inf), 3)
-    np.testing.assert_allclose(found.theta, 1.0, rtol=1e-7)
-    assert not found.converged.any()
+    result = maximise(look, np.ones((1, D)), newton(fixed(1e-3, 1e-3), np.inf), 3)
+    np.testing.assert_allclose(result.theta, 1.0, rtol=1e-7)
+    assert not result.converged.any()
 
 
 def test_what_has_not_converged_says_so():
     look, _ = logistic([problem(0), problem(1)])
-    found = maximise(look, np.zeros((2, D)), newton(fixed(1.0, 1.0)), 1)
-    assert not found.converged.any()
+    result = maximise(look, np.zeros((2, D)), newton(fixed(1.0, 1.0)), 1)
+    assert not result.converged.any()
     with pytest.warns(ConvergenceWarning, match=r"The regression did not converge \(2 of 2\)"):
-        found.checked("The regression")
+        result.checked("The regression")
 
 
 def test_the_settled_precision_is_that_of_the_largest_evidence():

@@ -7,55 +7,25 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from harmonrank.support.parallel import (
-    claim,
-    each_part,
-    edges_of,
-    finish,
-    in_parallel,
-    in_turn,
-    map_parts,
-)
+from harmonrank.support.parallel import _pool, each_part, edges_of, in_turn, map_parts
 from harmonrank.support.threads import limited_threads, thread_count
-
-
-def take_all(done, claims, who, parts):
-    while (part := claim(claims, who, parts)) < parts:
-        done.append((part, who))
-        finish(claims)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize("parts", [0, 1, 2, 7, 100])
 def test_every_part_is_done_once(parts, threads):
     done = []
-    in_parallel(lambda claims, who: take_all(done, claims, who, parts), parts, threads)
-    assert sorted(part for part, _ in done) == list(range(parts))
-
-
-def test_a_thread_takes_its_own_range_first():
-    claims = np.zeros((3, 8), np.int64)
-    assert [claim(claims, 1, 10) for _ in range(5)] == [5, 6, 7, 8, 9]
-    assert [claim(claims, 1, 10) for _ in range(6)] == [0, 1, 2, 3, 4, 10]
+    each_part(done.append, parts, threads)
+    assert sorted(done) == list(range(parts))
 
 
 def test_nobody_waits_for_a_thread_that_has_not_begun():
-    blocked, begun = threading.Event(), threading.Event()
-
-    def block(claims, who):
-        if who:
-            begun.set()
-            blocked.wait()
-        else:
-            take_all([], claims, who, 2)
-
-    in_parallel(block, 2, 2)
-    begun.wait()
-    # The other thread is stuck, yet all parts get done.
-    done = []
-    in_parallel(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
+    blocked, done = threading.Event(), []
+    stuck = _pool(1).submit(blocked.wait)
+    each_part(done.append, 4, 2)
     blocked.set()
-    assert sorted(done) == [(part, 0) for part in range(4)]
+    stuck.result()
+    assert sorted(done) == [0, 1, 2, 3]
 
 
 def test_an_error_of_another_thread_is_raised():
@@ -104,11 +74,11 @@ def test_jobs_of_several_threads_do_not_mix():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own():
-    in_parallel(lambda claims, who: take_all([], claims, who, 4), 4, 2)
+    each_part(lambda part: None, 4, 2)
     child = os.fork()
     if child == 0:
         done = []
-        in_parallel(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
+        each_part(done.append, 4, 2)
         os._exit(len(done))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
 

@@ -53,8 +53,8 @@ def same(a, b):
 def test_what_was_stored_is_restored_from_a_file(whole, tmp_path):
     parts, arrays = stored(whole)
     write_arrays(tmp_path / "w.safetensors", arrays)
-    found = read_arrays(tmp_path / "w.safetensors", declared(Whole, parts, {"M": 3, "knots": 4}))
-    same(restored(Whole, parts, found), whole)
+    result = read_arrays(tmp_path / "w.safetensors", declared(Whole, parts, {"M": 3, "knots": 4}))
+    same(restored(Whole, parts, result), whole)
 
 
 def test_a_value_that_is_not_there_has_no_array(whole):

@@ -1,7 +1,7 @@
-"""Engine: calls of functions that may run elsewhere, and states that stay where they were built.
+"""Engine: function calls that may run elsewhere, and states that stay on their worker.
 
-A call is a function of its arguments alone, so that an engine may repeat one that was lost with
-its worker, and the result is the same however many workers there are.
+A call depends on its arguments alone. So an engine may repeat a call that was lost with its worker,
+and the result does not depend on the number of workers.
 """
 
 __all__ = ["Engine", "LocalEngine", "Resident", "current_engine", "in_order", "using"]
@@ -18,14 +18,13 @@ class Resident(Protocol):
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return a promise of `function(state, *given)`."""
-        ...
 
 
 class Engine(Protocol):
     """Where work runs.
 
-    A promise is what `call` returns: given to another call, its value is handed over without
-    passing through this process.
+    `call` returns a promise. Given to another call, its value is passed on without passing through
+    this process.
 
     Attributes:
         name: local or ray.
@@ -37,23 +36,18 @@ class Engine(Protocol):
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return a promise of `function(*given)`; the function is one that can be imported."""
-        ...
 
     def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
         """Return promises of the `count` values that `function(*given)` returns."""
-        ...
 
     def put(self, value: Any) -> Any:
         """Return a promise of a value that many calls are given."""
-        ...
 
     def get(self, promise: Any) -> Any:
         """Wait for a promise and return its value; an error of the call is raised here."""
-        ...
 
     def keep(self, build: Callable[..., Any], *given: Any) -> Resident:
         """Build a state on some worker; residents are spread evenly."""
-        ...
 
 
 def in_order(
@@ -61,7 +55,7 @@ def in_order(
 ) -> Iterator[Any]:
     """Yield `function(item, *shared)` of every item, in their order.
 
-    At most a few calls per worker wait at a time, so that results do not pile up.
+    At most a few calls per worker are pending at a time, so that results do not accumulate.
 
     >>> from harmonrank.engine import LocalEngine
     >>> list(in_order(LocalEngine(), pow, [2, 3], 2))
@@ -78,7 +72,7 @@ def in_order(
 
 
 class LocalEngine:
-    """One worker, this process: what results of other engines are compared with."""
+    """One worker, this process: the reference for other engines."""
 
     name = "local"
     workers = 1
@@ -98,7 +92,7 @@ class LocalEngine:
         return value
 
     def get(self, promise: Any) -> Any:
-        """Return the value, which a promise is here."""
+        """Return the value; here a promise is the value."""
         return promise
 
     def keep(self, build: Callable[..., Any], *given: Any) -> "_Here":

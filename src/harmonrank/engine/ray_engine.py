@@ -1,4 +1,4 @@
-"""RayEngine: calls are Ray tasks, states are Ray actors; what is lost with a worker runs again.
+"""RayEngine: calls are Ray tasks, states are Ray actors; lost work is repeated.
 
 This module alone imports Ray, and is imported when `--engine ray` is asked for.
 """
@@ -20,7 +20,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from harmonrank.support.errors import EngineError, HarmonRankError
 from harmonrank.support.threads import limited_threads
 
-# A machine that dies takes all its tasks along, and others may die meanwhile.
+# A lost machine loses all its tasks, and others may fail meanwhile.
 _RETRIES = 16
 _LOADED = "harmonrank.fusion.fit"
 
@@ -30,8 +30,8 @@ class RayEngine:
 
     Each worker computes with one thread: more workers, not more threads, use more cores.
 
-    States are kept by as many processes as there are workers, in turn. These are started once, as
-    that takes longer than many a pass over the rows.
+    States are kept in turn by as many processes as there are workers. These are started once, which
+    can take longer than a pass over the rows.
 
     Args:
         workers: How many calls run at once; as many as the cluster has processors if left out.

@@ -1,19 +1,16 @@
 """Starting an engine: this process, a Ray cluster of this machine, or one that runs already.
 
-A Ray that is started for a command has a folder, which is gone at its end, however it ends. The
-process that made it holds a lock on a file in it. The lock ends with the process, so that the next
-one can tell the folder of a killed one from one in use.
+A Ray that is started for a command has a folder of its own, which is removed at its end, or by the
+next command if the process was killed.
 """
 
 __all__ = ["open_engine", "session_folder"]
 
 import os
-import shutil
 import socket
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -21,10 +18,8 @@ from typing import Any, Literal
 from harmonrank.engine.engine import Engine, LocalEngine
 from harmonrank.support.errors import EngineError, UsageError, shown
 from harmonrank.support.extras import import_extra, require_extra
-from harmonrank.support.storage.staging import held
+from harmonrank.support.storage.staging import staged
 from harmonrank.support.threads import thread_count
-
-_PREFIX, _OWNER = "hr-ray-", "owner"
 
 _OURS = {
     # Ray would else listen on all interfaces of a machine, for other machines to join.
@@ -43,34 +38,9 @@ _ANSWER_SECONDS = 10.0
 @contextmanager
 def session_folder() -> Iterator[Path]:
     """Yield an empty folder, ours alone; those that killed processes have left are removed."""
-    _sweep()
-    with ExitStack() as stack:
-        folder = _made(stack)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _made(stack: ExitStack) -> Path:
-    while True:
-        # Names of sockets are bounded, so this folder is not below a user's own.
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        (folder / _OWNER).touch()
-        # Another process may sweep it away before it is locked; then there is no such file.
-        with suppress(FileNotFoundError):
-            if stack.enter_context(held(folder / _OWNER)):
-                return folder
-
-
-def _sweep() -> None:
-    """Remove the folders whose owners have ended."""
-    if sys.platform == "win32":  # no such locks: leftovers stay
-        return
-    for owner in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
-        with suppress(OSError), held(owner, without_locks=False) as free:
-            if free:
-                shutil.rmtree(owner.parent, ignore_errors=True)
+    # Names of sockets are bounded, so this folder is not below a user's own.
+    with staged(Path(tempfile.gettempdir()) / "hr-ray") as folder:
+        yield folder
 
 
 @contextmanager

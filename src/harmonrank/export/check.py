@@ -1,4 +1,4 @@
-"""Check: an exported file must give what the model gives, in ONNX Runtime, before it is kept."""
+"""Check: an exported file must give the model's scores in ONNX Runtime before it is kept."""
 
 __all__ = ["TOLERANCE", "Agreement", "check_export", "unknown_of"]
 
@@ -24,7 +24,7 @@ _EDGES = np.array([0.0, 1.0, 1e-300, 1e-12, 1e-9, 1e-7, 1e-4, 0.5, 1 - 1e-4, 1 -
 
 @dataclass(frozen=True)
 class Agreement:
-    """What the check found.
+    """The result of a check.
 
     Attributes:
         rows: How many rows were compared.
@@ -94,7 +94,7 @@ def _check_missing(outputs: dict[str, np.ndarray], rows: int) -> None:
 
 
 def unknown_of(encoder: ContextEncoder, name: str, kind: str) -> Any:
-    """Return a value of a context column that no fit saw: what stands for a null."""
+    """Return a value of a context column that was not in the fit; it stands for a null."""
     if kind == "float64":
         return float("nan")
     values = set(_values_of(encoder, name))
@@ -108,16 +108,16 @@ def _values_of(encoder: ContextEncoder, name: str) -> tuple[Any, ...]:
 
 
 def _rows(model: Method, score_type: str, rng: np.random.Generator) -> pl.DataFrame:
-    """Return random rows and edges: extreme scores, one by one and together, unknown values."""
+    """Return random rows and edges: extreme scores, one or several in a row, unknown values."""
     columns = model.schema.score_columns
     M = len(columns)
     usual = 1 / (1 + np.exp(-rng.normal(-2.0, 2.5, (_RANDOM_ROWS, M))))
     places = np.arange(len(_EDGES) * M)
     single = usual[places % _RANDOM_ROWS]
     single[places, places % M] = _EDGES[places // M]
-    together = rng.choice(_EDGES, (8 * len(_EDGES), M))
+    mixed = rng.choice(_EDGES, (8 * len(_EDGES), M))
     same = np.repeat(_EDGES[:, None], M, axis=1)
-    scores = np.concatenate([usual, rng.random((len(_EDGES), M)), single, together, same])
+    scores = np.concatenate([usual, rng.random((len(_EDGES), M)), single, mixed, same])
     scores = raw_scores(scores, model.schema.scales)
     frame = pl.DataFrame(dict(zip(columns, scores.astype(score_type).T, strict=True)))
     context = []

@@ -38,18 +38,18 @@ def weighted_parts(fit: RequestWeights, p: Value) -> Value:
     pairs = [(j, k) for j in range(M) for k in range(j + 1)]
     first, second = (np.array(places) for places in zip(*pairs, strict=True))
     products = z.columns(first) * z.columns(second)
-    straight, bent = fit.terms[:, 1 : 1 + M], fit.terms[:, 1 + M :]
-    kappa = z @ np.ascontiguousarray(straight.T) + products @ np.ascontiguousarray(bent.T)
+    linear, quadratic = fit.terms[:, 1 : 1 + M], fit.terms[:, 1 + M :]
+    kappa = z @ np.ascontiguousarray(linear.T) + products @ np.ascontiguousarray(quadratic.T)
     return (kappa + fit.terms[:, 0]) * p
 
 
 def mapped_scores(model: Method, fused: Value, weights: Value | None = None) -> Value:
-    """Return fused scores, (rows,), as the model gives them out.
+    """Return fused scores, (rows,), after the model's score maps.
 
     Args:
         model: Perhaps aligned, with several weightings.
-        fused: As the method makes them.
-        weights: The input that says how objectives count; None where that cannot change.
+        fused: The method's own scores.
+        weights: The input with the objective weights; None if they cannot change.
     """
     mapped = fused
     for each in model.fitted.maps:
@@ -72,11 +72,11 @@ def _mapped(each: ScoreMap, fused: Value) -> Value:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
+    """A file that was written.
 
     Attributes:
-        about: The metadata of the file.
-        agreement: How near to the model it is.
+        about: Its metadata.
+        agreement: How closely it agrees with the model.
         size: Of the file, in bytes.
     """
 
@@ -168,7 +168,7 @@ def _graph_of(model: Method, score_type: str, require_weights: bool) -> Graph:
 
 
 def _refuse_shared_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Refuse a name that would stand for two things: in ONNX it cannot."""
+    """Refuse a name of two inputs or outputs, which ONNX does not allow."""
     names = [*inputs, *outputs]
     for name in names:
         if names.count(name) > 1:

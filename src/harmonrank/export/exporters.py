@@ -1,4 +1,4 @@
-"""Exporters: what writes a model into a graph, by the type of what its method has learned."""
+"""Exporters: functions that write a model into a graph, by the type of its fitted state."""
 
 __all__ = ["EXPORTED", "exporter_of"]
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.export.graph import Value, count_below, interpolate, look_up
+from harmonrank.export.graph import Value, between, count_below, interpolate, look_up
 from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.fusion import METHODS, Method, method_class
@@ -25,7 +25,7 @@ from harmonrank.support.errors import UsageError
 Arrays = Mapping[str, np.ndarray]
 
 Exporter = Callable[[Any, Inputs], Value]
-"""Probabilities (rows, M) of a model that knows them, fused scores (rows,) of any other."""
+"""Returns probabilities (rows, M) if the model has them, else fused scores (rows,)."""
 
 
 def dots(a: Value, b: Value) -> Value:
@@ -50,7 +50,9 @@ def network_scores(model: Method, inputs: Inputs) -> Value:
     x = _embedded(inputs.scores, config, weights)  # (rows, M, d)
     context = None
     if config.context_features:
-        context = [code.of(part) for code, part in _numbers(inputs, arrays)]
+        edges = np.cumsum(inputs.encoder.slots)[:-1]
+        numbers = np.split(arrays["context.table"], edges)  # (slots, 1) each
+        context = [code.of(part) for code, part in zip(inputs.codes, numbers, strict=True)]
     total = _relation_aware(x, context, config, arrays)
     if config.gate:
         gate, bias = arrays["gated.gate.weight"], arrays["gated.gate.bias"]
@@ -59,13 +61,6 @@ def network_scores(model: Method, inputs: Inputs) -> Value:
     if config.linear:
         total = total + _dot(x, "linear", config, arrays)
     return total
-
-
-def _numbers(inputs: Inputs, arrays: Arrays) -> list[tuple[Value, Any]]:
-    """Return the code of each context feature, and the number that each code stands for."""
-    edges = np.cumsum(inputs.encoder.slots)[:-1]
-    parts = np.split(arrays["context.table"], edges)  # (slots, 1) each
-    return list(zip(inputs.codes, parts, strict=True))
 
 
 def _embedded(scores: Value, config: NetworkConfig, arrays: Arrays) -> Value:
@@ -134,15 +129,12 @@ def _mixed(u: Value, table: np.ndarray) -> Value:
     _, B, d = table.shape
     inside = u.clip(-REACH, REACH)
     place = (inside + REACH) * float((B - 1) / (2 * REACH))
-    cell = u.graph.op("Floor", place.clip(0.0, B - 2.0))
-    part, cell = (place - cell).new_axis(2), cell.cast("int64")
-    x = look_up(cell, table) + part * look_up(cell, np.diff(table, axis=1))
     first: np.ndarray = np.eye(1, d)
-    return x + (u - inside).new_axis(2) * first
+    return between(place, table) + (u - inside).new_axis(2) * first
 
 
 def _asked(model: Method, inputs: Inputs, M: int, d: int) -> list[Value]:
-    """Return what the context asks for: queries (rows, M, d), offsets, slopes (rows, M, M)."""
+    """Return the context's queries (rows, M, d), offsets and slopes (rows, M, M)."""
     table = model.state.scorer.context.astype(np.float64)
     parts = np.split(table, [M * d, M * d + M], axis=1)
     shapes = ((M, d), (M,), (M, M))
@@ -151,7 +143,7 @@ def _asked(model: Method, inputs: Inputs, M: int, d: int) -> list[Value]:
 
 
 def _relations(x: Value, query: Value, W_r: np.ndarray, output: np.ndarray) -> Value:
-    """Return s1 of every head: self-attention, then what each head asks of its result."""
+    """Return s1 of every head: self-attention, then each head's attention to its result."""
     x_r = attended(x, W_r)  # (rows, M, d)
     A_p = dots(query, x_r).softmax()  # (rows, heads, M)
     return (A_p * dots(x.graph.constant(output[None]), x_r)).sum(2)
@@ -180,12 +172,6 @@ def _closed_form_probabilities(model: Method, inputs: Inputs) -> Value:
         return interpolate(inputs.scores, [c.x for c in isotonic], [c.y for c in isotonic])
     logits = logits_of(inputs.scores, SMALLEST_PROBABILITY)
     return (logits * curves.slope + curves.intercept).sigmoid()
-
-
-def _score_probabilities(model: Method, inputs: Inputs) -> Value:
-    """Return the scores as they come, (rows, M)."""
-    del model
-    return inputs.scores
 
 
 def _formula_scores(model: Method, inputs: Inputs) -> Value:
@@ -218,12 +204,12 @@ _EXPORTERS: Mapping[type, Exporter] = {
     DefaultFit: head_probabilities,
     Calibrated: _closed_form_probabilities,
     logistic.LogisticFit: _logistic_probabilities,
-    AsTheyCome: _score_probabilities,
+    AsTheyCome: lambda _, inputs: inputs.scores,
     FormulaFit: _formula_scores,
     NetworkFit: network_scores,
     HeadsFit: objective_network_probabilities,
 }
-"""By the type of what the method has learned."""
+"""By the type of the fitted state."""
 
 EXPORTED = tuple(name for name in METHODS if method_class(name).Config.state in _EXPORTERS)
 """The methods that can be exported."""

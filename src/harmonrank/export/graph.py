@@ -1,6 +1,6 @@
-"""Graph: an ONNX graph under construction, and values that are computed with like arrays."""
+"""Graph: an ONNX graph under construction, and values with the arithmetic of arrays."""
 
-__all__ = ["Graph", "Value", "count_below", "interpolate", "look_up"]
+__all__ = ["Graph", "Value", "between", "cell_of", "count_below", "interpolate", "look_up"]
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
@@ -27,7 +27,7 @@ _STEEP = 1e300  # In place of one over a width of 0.
 
 
 class Value:
-    """What a node gives: an operand of further nodes, with the arithmetic of an array."""
+    """The output of a node: an operand of further nodes, with the arithmetic of an array."""
 
     def __init__(self, graph: "Graph", name: str) -> None:
         self.graph, self.name = graph, name
@@ -81,7 +81,7 @@ class Value:
         return self.graph.op("Gather", self, places.astype(np.int64), axis=1)
 
     def of(self, table: np.ndarray) -> "Value":
-        """Return the rows of a table that these whole numbers name."""
+        """Return the rows of a table at these indices."""
         return self.graph.op("Gather", table, self, axis=0)
 
 
@@ -170,10 +170,24 @@ def look_up(place: Value, table: np.ndarray) -> Value:
     return (place + first).of(table.reshape(M * K, *table.shape[2:]))
 
 
+def cell_of(place: Value, knots: int) -> tuple[Value, Value]:
+    """Return the knot at or below each place from 0 to knots − 1, and the share of the next one."""
+    cell = place.graph.op("Floor", place.clip(0.0, knots - 2.0))
+    return cell.cast("int64"), place - cell
+
+
+def between(place: Value, table: np.ndarray) -> Value:
+    """Return (rows, M, …) values of a (M, K, …) table at (rows, M) places from 0 to K − 1."""
+    cell, share = cell_of(place, table.shape[1])
+    for axis in range(2, table.ndim):
+        share = share.new_axis(axis)
+    return look_up(cell, table) + share * look_up(cell, np.diff(table, axis=1))
+
+
 def count_below(x: Value, edges: np.ndarray, *, strictly: bool = False) -> Value:
     """Return how many of its (M, K) rising edges are at or below each number, (rows, M) int64.
 
-    By halves, so that a row costs log K comparisons. NaN is above no edge.
+    By binary search, so that a row costs log K comparisons. NaN is above no edge.
 
     Args:
         x: (rows, M), of the type of the edges.
@@ -194,7 +208,7 @@ def count_below(x: Value, edges: np.ndarray, *, strictly: bool = False) -> Value
 
 
 def interpolate(x: Value, knots: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> Value:
-    """Return what `np.interp` does for each objective's own knots and values, (rows, M)."""
+    """Interpolate as `np.interp` does, with knots and values of each objective, (rows, M)."""
     sizes = np.array([max(len(own), 2) for own in knots])
     at, height = np.full((2, len(knots), sizes.max()), np.nan)
     for m, (own, value) in enumerate(zip(knots, values, strict=True)):

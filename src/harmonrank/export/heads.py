@@ -1,8 +1,8 @@
-"""The default in a graph: one linear map per context, curves and surfaces on top.
+"""The default in a graph: one linear map per context, plus curves and surfaces.
 
-Given its context a head is linear in the coordinates but for curves and surfaces. Where all
-combinations of context values fit into a table, a row looks its linear map up (`_Tabulated`).
-Where they are too many, the density of the scores is evaluated for each row (`ByFeature`).
+Given its context a head is linear in the coordinates, apart from curves and surfaces. If all
+combinations of context values fit into a table, a row looks up its linear map (`_Tabulated`). If
+they are too many, the density of the scores is evaluated for each row (`ByFeature`).
 """
 
 __all__ = ["ByFeature", "head_probabilities"]
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.export.graph import Value, look_up
+from harmonrank.export.graph import Value, between, cell_of, look_up
 from harmonrank.export.inputs import Inputs, logits_of, numbered
 from harmonrank.fusion import Method
 from harmonrank.model.coordinate import Coordinate
@@ -30,7 +30,7 @@ from harmonrank.model.terms.residual import (
 # The mean of eigenvalues by their 2²⁸-th powers is within 1e-8 of the largest.
 _ROUNDS, _SQUARINGS = 7, 4
 
-# Maps of all contexts that hold more numbers than this, 64 MB, are not listed but computed.
+# Tables of all contexts with more numbers than this, 64 MB, are computed instead.
 _MOST_NUMBERS = 8_000_000
 
 
@@ -77,7 +77,7 @@ class ByFeature:
         return self._with_residual(logits)
 
     def _with_residual(self, logits: Value) -> Value:
-        """Return the logits with all of the residual that does not bend; see `Residual`."""
+        """Return the logits with the linear part of the residual; see `Residual`."""
         residual, slots = self._heads.residual, self._heads.slots
         stretch: np.ndarray = 1 + residual.linear[:, 1]
         logits = logits * stretch + residual.linear[:, 0] + self._sum(residual.value.T)
@@ -240,32 +240,28 @@ def _coordinates(map_: Coordinate, logits: Value) -> Value:
     graph, last = logits.graph, map_.table.shape[1] - 1
     per_unit: np.ndarray = last / (map_.high - map_.low)
     place = ((logits - map_.low) * per_unit).clip(0.0, last)
-    cell = graph.op("Floor", place.clip(0.0, last - 1.0))
-    inside, cell = place - cell, cell.cast("int64")
-    bent = look_up(cell, map_.table) + inside * look_up(cell, np.diff(map_.table))
     below = graph.op("Min", logits - map_.low, np.array(0.0)) * map_.below
     above = graph.op("Max", logits - map_.high, np.array(0.0)) * map_.above
-    return bent + below + above
+    return between(place, map_.table) + below + above
 
 
-def _knots(v: Value, low: Any, per_unit: Any, knots: int) -> tuple[Value, Value]:
-    """Return the knot at or below each input, and the share of the next one."""
-    place = ((v - low) * per_unit).clip(0.0, 1.0) * (knots - 1.0)
-    cell = v.graph.op("Floor", place.clip(0.0, knots - 2.0))
-    return cell.cast("int64"), place - cell
+def _place(v: Value, low: Any, per_unit: Any, knots: int) -> Value:
+    """Return where each input lies between the first knot, 0, and the last."""
+    place: Value = ((v - low) * per_unit).clip(0.0, 1.0) * (knots - 1.0)
+    return place
 
 
 def _curves(v: Value, curved: np.ndarray, low: Any, per_unit: Any, table: np.ndarray) -> Value:
     """Return the sum of all curves, (rows, M), of a (curves, knots, M) table."""
-    cell, share = _knots(v.columns(curved), low[curved], per_unit[curved], CURVE_KNOTS)
-    steps = share.new_axis(2) * look_up(cell, np.diff(table, axis=1))  # (rows, curves, M)
-    return (look_up(cell, table) + steps).sum(1)
+    place = _place(v.columns(curved), low[curved], per_unit[curved], CURVE_KNOTS)
+    return between(place, table).sum(1)
 
 
 def _surfaces(v: Value, pairs: np.ndarray, low: Any, per_unit: Any, table: np.ndarray) -> Value:
     """Return the sum of all surfaces, (rows, M), of a (pairs, knots, knots, M) table."""
     (i, x), (k, y) = (
-        _knots(v.columns(side), low[side], per_unit[side], SURFACE_KNOTS) for side in pairs.T
+        cell_of(_place(v.columns(side), low[side], per_unit[side], SURFACE_KNOTS), SURFACE_KNOTS)
+        for side in pairs.T
     )
     corner = i * SURFACE_KNOTS + k
     flat = table.reshape(len(pairs), SURFACE_KNOTS**2, -1)

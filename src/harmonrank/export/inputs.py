@@ -1,4 +1,4 @@
-"""Inputs: the columns of a table as inputs of a graph, and what every method makes of them."""
+"""Inputs: the columns of a table as inputs of a graph, and steps that all methods share."""
 
 __all__ = ["WEIGHTS", "Inputs", "kinds_of", "logits_of", "numbered"]
 
@@ -26,7 +26,7 @@ class Inputs:
     """The columns that a model reads.
 
     Attributes:
-        graph: Which they are inputs of.
+        graph: The graph of these inputs.
         scores: (rows, M) float64, as the method learned to fuse them.
         encoder: Of the context.
         missing: (rows,) whether a row misses a score: whether one is NaN.
@@ -40,7 +40,7 @@ class Inputs:
             columns = [column.cast("float64") for column in columns]
         lost = [graph.op("IsNaN", column) for column in columns]
         self.missing = reduce(lambda a, b: graph.op("Or", a, b), lost)
-        # A number of any scale in place of NaN, which would be looked up beyond a table.
+        # Any valid number in place of NaN, which would be looked up outside a table.
         columns = [
             graph.op("Where", gap, np.array(0.5), column)
             for gap, column in zip(lost, columns, strict=True)

@@ -80,7 +80,7 @@ def bootstrap_auc_sum(
         table = check_labels(labels, len(check_scores(scores)))
     M = table.objectives if isinstance(table, Outcomes) else table.shape[1]
     weights = objective_weighting(objective_weights, M)
-    # An objective of weight 0 must not spoil the sum, nor take time.
+    # An objective of weight 0 must not make the sum nan, nor take time.
     used = np.flatnonzero(weights)
     table = table.columns(used) if isinstance(table, Outcomes) else table[:, used]
 
@@ -144,8 +144,8 @@ def bootstrap_areas(
     def special(m: int, shown: IntArray, y: FloatArray, w: FloatArray) -> FloatArray:
         if not graded[m]:
             return areas(y[:, None], shown, w)[:, 0]
-        # A graded objective moves by what its rows' influences say: a concordance of n log n steps
-        # for each log would take minutes, and what they leave out is of the order 1/n.
+        # A concordance of n log n steps for each log would take minutes, so a graded objective is
+        # moved by the influences of its rows. The error is of the order 1/n.
         area, influence = concordance_influence(values[shown], y, sample_weight=w)
         units = np.bincount(codes[shown], influence, count) / max(len(shown), 1)
         draws = poisson_weights(count, replicates, seed)

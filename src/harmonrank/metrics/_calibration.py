@@ -30,8 +30,8 @@ def fit_logistic(
     """Return slope and intercept of P(y=1 | s) = σ(slope·logit(s) + intercept), by Newton steps.
 
     A weak pull towards slope 1 and intercept 0, of the force of a thousandth of a row, keeps
-    separable data finite. A score that speaks against its label is turned round: the slope may
-    be negative. Only the ratios of the weights matter.
+    separable data finite. The slope may be negative, for a score that falls where its label rises.
+    Only the ratios of the weights matter.
 
     >>> s = np.linspace(0.05, 0.95, 200)
     >>> y = np.arange(200) % 2

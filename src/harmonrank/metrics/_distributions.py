@@ -83,7 +83,7 @@ def population_stability_index(before: ArrayLike, now: ArrayLike, *, bins: int =
     if not len(old) or not len(new):
         return float("nan")
     known = old[~np.isnan(old)]
-    # The quantiles are values that came, so that shares do not depend on how ties are split.
+    # The quantiles are observed values, so that shares do not depend on how ties are split.
     last = -(-len(known) * np.arange(1, bins) // bins) - 1
     edges = np.unique(np.sort(known)[last]) if len(known) else known
     p, q = _counts(old, edges), _counts(new, edges)
@@ -106,7 +106,7 @@ def _scores(name: str, values: ArrayLike) -> FloatArray:
 
 def _counts(scores: FloatArray, edges: FloatArray) -> FloatArray:
     """Count the scores up to each edge, those above the last one, and the missing ones."""
-    # Of what is not there, searchsorted says that it comes last; it has its own place.
+    # Missing scores have a place of their own, after the last bin.
     place = np.where(np.isnan(scores), len(edges) + 1, np.searchsorted(edges, scores))
     return np.bincount(place, minlength=len(edges) + 2).astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""What true probabilities tell: the best scores, and AUC within requests averaged over labels.
+"""Figures of true probabilities: the best scores, and the expected AUC within requests.
 
 With labels independent given p, a positive i above a negative j adds 1/(n⁺n⁻) to the AUC of its
 request, eq. 2 of docs/per-request.md. With N the positives among the other n − 2 rows its
@@ -27,7 +27,7 @@ _MOST_NODES = 64
 
 
 def best_score(truth: ArrayLike, weights: Sequence[float] | None = None) -> NDArray[np.float64]:
-    """Return the score that no other beats in Σ_m w_m AUC_m on these rows.
+    """Return the score with the largest Σ_m w_m AUC_m on these rows.
 
     s*(x) = Σ_m w_m p_m(x) / (π_m (1 − π_m)), π_m the mean of p_m over the rows. A pair (i, j) of
     objective m gains p_i (1 − p_j) if i is put above j and p_j (1 − p_i) if below; the
@@ -80,7 +80,7 @@ def expected_grouped_auc(
 
 
 def request_gains(probabilities: ArrayLike, groups: ArrayLike) -> FloatArray:
-    """Return κ_m, what a unit of probability of m adds to the per-request AUC, (n, M).
+    """Return κ_m, the gain in per-request AUC for a unit of probability of m, (n, M).
 
     κ_m = n_g K_m(g)/A_m with K the mean of K_ij over the pairs of the row's request and A_m the
     expected number of rows in usable requests: eq. 4 of docs/per-request.md. All rows of a request
@@ -101,7 +101,7 @@ def request_gains(probabilities: ArrayLike, groups: ArrayLike) -> FloatArray:
 def best_request_score(
     probabilities: ArrayLike, groups: ArrayLike, weights: ArrayLike | None = None
 ) -> FloatArray:
-    """Return Σ_m w_m κ_m p_m, which orders each request as well as any score nearly.
+    """Return Σ_m w_m κ_m p_m, which orders each request nearly as well as any score can.
 
     It would be the best if K_ij were the same for all pairs of a request: eq. 4 of
     docs/per-request.md, where it is shown how little is lost.

@@ -1,4 +1,4 @@
-"""AUC within requests: whether the fusion orders the candidates that were shown together.
+"""AUC within requests: whether the fusion orders the candidates of one request.
 
 Requests are the sampling unit of its intervals.
 """
@@ -59,14 +59,13 @@ def grouped_auc(
 
     A request whose labels are all of one class has no AUC for that objective: it is left out of
     the mean and counted in `requests_one_class`. An objective without a usable request is nan.
-    Ties count one half. Under fractional labels only pairs of different rows count, as a row
-    is never shown beside itself.
+    Ties count one half. With fractional labels only pairs of different rows count.
 
     Args:
         scores: (n,), finite. Only their order within a request counts.
         labels: (n, M) or (n,), in [0, 1].
         groups: (n,) request ids, integers or strings, in any order.
-        weighting: a_g, the say of a request: its "rows" (their sample weights), "equal", or its
+        weighting: a_g, the weight of a request: its "rows" (their sample weights), "equal", or its
             number of "pairs" of a positive with a negative.
         sample_weight: (n,), not negative; None counts every row once.
 
@@ -118,7 +117,7 @@ def grouped_auc_intervals(
 
 @dataclass(frozen=True)
 class RequestMoments:
-    """Sums over requests from which `grouped_auc_intervals` follows; those of others can be added.
+    """Sums over requests for `grouped_auc_intervals`; sums of several logs can be added.
 
     Attributes:
         used: (M,) requests with an AUC.
@@ -165,7 +164,7 @@ def request_moments(
     groups: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> RequestMoments:
-    """Return the sums over requests that are whole.
+    """Return the sums over whole requests.
 
     >>> one = request_moments([1, 2], [0, 1], [1, 1])
     >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
@@ -191,8 +190,7 @@ def request_areas(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return AUC or concordance, rows and pairs of each request and objective, (requests, M).
 
-    The AUC is 0 where there is no pair. Of the rows of a request those count that show the
-    objective.
+    The AUC is 0 where there is no pair. Only rows that show the objective count.
     """
     values = check_scores(scores)
     if not isinstance(labels, Outcomes):

@@ -1,6 +1,6 @@
-"""What every metric checks about its arrays, and how rows are laid out request by request.
+"""Checks of arrays that all metrics share, and the layout of rows request by request.
 
-Everything here returns views wherever it can: labels of 500,000 rows are not copied to be read.
+Functions return views wherever possible: labels of 500,000 rows are not copied to be read.
 """
 
 __all__ = [

@@ -101,7 +101,7 @@ def _of_outcomes(
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the range that covers the truth in a share `level` of repetitions."""
+    """An estimate with its confidence interval at a level."""
 
     estimate: float
     low: float
@@ -150,7 +150,7 @@ def auc_interval(
     φ is `auc_influence`. With `groups` (request ids) φ is summed within a request before it is
     squared, since rows of one request are not independent. The sum of squares is scaled by
     G/(G−1), G the number of requests (of rows without groups). A perfect ranking has no spread
-    left to measure: its interval has no width and promises too much.
+    left to measure: its interval has no width and is too narrow.
 
     >>> scores, labels = np.array([0.1, 0.3, 0.2, 0.9]), np.array([[0], [0], [1], [1]])
     >>> (interval,) = auc_interval(scores, labels, level=0.5)
@@ -232,7 +232,7 @@ def _reach(influence: FloatArray, groups: ArrayLike | None, level: float) -> Flo
 
 
 def interval_of_sums(squares: FloatArray, units: int, rows: int, level: float) -> FloatArray:
-    """Return how far intervals reach to either side, by sums of squared influences.
+    """Return half the width of intervals, given sums of squared influences.
 
     Args:
         squares: Σ over sampling units of their squared influence.

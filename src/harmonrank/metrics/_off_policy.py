@@ -1,6 +1,6 @@
-"""Off-policy values: what a ranking would earn, from a log that another ranking made.
+"""Off-policy values: the value of a ranking, estimated from a log that another ranking made.
 
-For the estimates see eqs. 6, 7, 8 and 9 of docs/position.md.
+The estimates are eqs. 6, 7, 8 and 9 of docs/position.md.
 """
 
 __all__ = ["LoggedValues", "logged_values"]
@@ -24,14 +24,14 @@ from harmonrank.support.errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class LoggedValues:
-    """Sums of every request, of which both estimates of a value are made.
+    """Sums of every request, from which both estimates of a value are computed.
 
     Attributes:
         ips: (requests, M), Σ d y/q.
-        mass: (requests,), Σ d θ/q: what `ips` would be if everything shown were answered.
+        mass: (requests,), Σ d θ/q: what `ips` would be if every shown row had an event.
         total: (requests,), Σ d.
         robust: (requests, M), Σ d (p̂ + (y − θ p̂)/q).
-        effective: (M,), as many events of equal weight would tell as much.
+        effective: (M,), the number of equally weighted events with the same information.
         support: Share of Σ d on rows that could have been looked at in the log.
     """
 
@@ -129,7 +129,7 @@ def logged_values(
     propensity: ArrayLike,
     predicted: ArrayLike,
 ) -> LoggedValues:
-    """Add up, request by request, what is needed to estimate the value of a ranking.
+    """Return the sums of each request for estimates of the value of a ranking.
 
     >>> none, half = [[0], [0]], [0.5, 1.0]
     >>> rows = [1.0, 0.0], [[1], [0]], ["a", "a"]
@@ -142,8 +142,8 @@ def logged_values(
         groups: (n,) the request of each row.
         looked: θ, (n,), the chance that the place at which the row was shown is looked at; 0 if it
             was not shown.
-        propensity: q, (n,), the chance that the row would be looked at, over all that the logging
-            ranking might have done; 0 if it never would.
+        propensity: q, (n,), the chance that the row would be looked at, over all rankings that the
+            logging policy might have made; 0 if it never would.
         predicted: p̂, (n, M), the chance of each feedback, if the row is looked at.
     """
     d = check_weights(gains, len(np.atleast_1d(np.asarray(gains))), "gains")

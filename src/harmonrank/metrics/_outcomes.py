@@ -1,4 +1,4 @@
-"""Outcomes: labels of every kind, and the one place that says how each is measured."""
+"""Outcomes: labels of every kind, and how each kind is measured."""
 
 __all__ = ["Outcomes", "each_part"]
 
@@ -15,7 +15,7 @@ from harmonrank.support.errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What rows have shown of each objective; every metric of pairs takes it in place of labels.
+    """Labels of all kinds of objectives; every metric of pairs accepts it in place of labels.
 
     An objective is measured by AUC on 0/1 labels (or true chances), by concordance where it is
     graded, and over the rows that show it where it is conditional.
@@ -23,9 +23,10 @@ class Outcomes:
     Attributes:
         values: (n, M) labels; of a graded objective numbers in its own units.
         graded: (M,) which objectives are.
-        shown: (n, M) how much each row shows of each objective: 1 or 0, or in a world the chance
-            that it is shown; None if all rows show all.
-        draws: By column, (n, K) equally likely values of a graded objective, which a world knows.
+        shown: (n, M) whether each row shows each objective, 1 or 0, or in a simulated world the
+            chance that it does; None if all rows show all objectives.
+        draws: By column, (n, K) equally likely values of a graded objective, known in a simulated
+            world.
     """
 
     values: LabelArray
@@ -62,14 +63,14 @@ class Outcomes:
         )
 
     def events(self) -> FloatArray:
-        """Return what happened in each row, (n, M): the label, times how much it was shown."""
+        """Return the events of each row, (n, M): the label, times the share that was shown."""
         values = self.values.astype(np.float64)
         for m, density in self.draws.items():
             values[:, m] = density.mean(axis=1)
         return values if self.shown is None else values * self.shown
 
     def one(self, m: int, sample_weight: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the rows that show objective m, the label of each and what it counts.
+        """Return the rows that show objective m, with their labels and weights.
 
         A row whose density is known stands once for each of its values.
 
@@ -95,14 +96,14 @@ def each_part(
     special: Callable[[int, IntArray, FloatArray, FloatArray], Any],
     result: FloatArray,
 ) -> FloatArray:
-    """Fill a result whose last axis is objectives: plain ones together, others one by one.
+    """Fill a result whose last axis is objectives: plain ones in one call, others one by one.
 
     Args:
         outcomes: Of all objectives.
         sample_weight: (n,) or None.
         plain: Measures 0/1 labels that all rows show, (n, some).
-        special: Measures another objective, given its number and its rows, labels and weights.
-        result: (…, M), to fill.
+        special: Measures one other objective, given its number and its rows, labels and weights.
+        result: (…, M), is filled.
     """
     weights = check_weights(sample_weight, len(outcomes))
     others = [m for m in range(outcomes.objectives) if outcomes.special(m)]

@@ -30,7 +30,7 @@ def pareto_front(points: ArrayLike, maximise: bool = True) -> NDArray[np.bool_]:
 
 
 def knee(points: ArrayLike) -> int:
-    """Return which of the points (n, d), to be maximised, bends the front most.
+    """Return which of the points (n, d), to be maximised, is the knee of the front.
 
     Each coordinate is taken from 0, its least on the front, to 1, its most. The knee is the
     unbeaten point with the largest sum, farthest beyond the plane through the best of each

@@ -1,4 +1,4 @@
-"""AUC of rows that no process holds together: ranges of the score, each sorted on its own.
+"""AUC of rows that do not fit in one process: ranges of the score, each sorted by itself.
 
 Splitters cut the score into ranges, so that rows of one range come before all rows of the next
 one, and equal scores are in one range. With W_r the weight of range r and B_r that of the ranges
@@ -38,10 +38,10 @@ BoolArray = NDArray[np.bool_]
 
 
 def splitters_of(sample: ArrayLike, ranges: int) -> FloatArray:
-    """Return the scores at which about so many ranges begin, rising, by a sample of scores.
+    """Return ascending scores at which about `ranges` ranges begin, from a sample of scores.
 
-    A better sample makes ranges more equal, and changes nothing else. A score that fills a range is
-    one by itself (see `tied_ranges`).
+    A better sample makes ranges more equal and changes nothing else. A score that fills a range
+    gets a range of its own (see `tied_ranges`).
 
     >>> splitters_of([3.0, 1.0, 2.0, 4.0], 2)
     array([3.])
@@ -55,7 +55,7 @@ def splitters_of(sample: ArrayLike, ranges: int) -> FloatArray:
 
 
 def tied_ranges(splitters: FloatArray) -> BoolArray:
-    """Return which ranges, one more than there are splitters, are of a single score.
+    """Return which ranges hold a single score; there is one range more than splitters.
 
     >>> tied_ranges(splitters_of([1.0, 2.0, 2.0, 2.0, 2.0, 3.0], 6))  # below 2, 2, above, 3
     array([False,  True, False, False])
@@ -94,7 +94,7 @@ class RangeTotals:
 
 @dataclass(frozen=True)
 class WholeTotals:
-    """What all ranges come to, and where each of them lies.
+    """The totals of all ranges, and the position of each range.
 
     Attributes:
         rows, weight, positive, negative: Of all ranges.
@@ -142,11 +142,11 @@ def whole_totals(ranges: Sequence[RangeTotals], scores: ArrayLike | None = None)
     positives = np.stack([part.positive for part in ranges])
     below, positive_below = (np.cumsum(x, axis=0) - x for x in (weight, positives))
     for same in _tied(scores):
-        # As if each of them were in the middle of all.
+        # Tied ranges all count as in the middle of their scores.
         for under, own in ((below, weight), (positive_below, positives)):
             under[same] = under[same.start] + 0.5 * (own[same].sum(axis=0) - own[same])
     total = weight.sum()
-    # A range's own sums are centred at its middle, which lies so far from the middle of all rows.
+    # A range's own sums are centred at its middle; this is how far it is from that of all rows.
     shift = below + 0.5 * weight - 0.5 * total
     sums = np.stack([part.sums for part in ranges]).sum(axis=0) + shift @ positives
     positive = positives.sum(axis=0)

@@ -1,9 +1,9 @@
-"""Exact ranks, and a stable argsort of floats, in linear time on everyday data.
+"""Exact ranks, and a stable argsort of floats, in linear time on usual data.
 
-Values are first dropped into equally wide cells (eight or more per item, so few items share one),
-by two counting passes; an insertion sort then settles the order within the cells. Data too uneven
-for that (long tails, infinities) is sorted by the digits of its bit pattern instead. Both ways are
-stable, so the result is the same whichever is taken.
+Two counting passes put values into equally wide cells (eight or more per item, so few items share
+one). An insertion sort then orders the values within cells. Data too uneven for that (long tails,
+infinities) are sorted by the digits of their bit patterns instead. Both ways are stable, so they
+give the same result.
 """
 
 __all__ = ["argsort", "extremes", "rank", "sort_into", "sort_rows"]

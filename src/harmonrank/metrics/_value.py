@@ -1,8 +1,8 @@
-"""What the first of every request show: discounts of places, events at k and what they are worth.
+"""Figures of the first places of requests: discounts of places, events at k and their value.
 
-Ties in score are broken at random in thought: tied candidates share their places, so a figure is
-its expected value over all orders of them. It depends neither on the row order nor on a seed. A
-request with fewer than k candidates shows all it has.
+Tied candidates share their places, so a figure is its expected value over all orders of them. It
+depends neither on the row order nor on a seed. A request with fewer than k candidates shows all of
+them.
 """
 
 __all__ = ["bootstrap_values", "events_at_k", "place_gains", "value_at_k", "value_interval"]
@@ -59,10 +59,10 @@ def value_at_k(
         scores: (n,), finite.
         labels: (n, M) in [0, 1].
         groups: (n,) the request of each row.
-        k: So many of a request count.
+        k: How many places of a request count.
         value: v, (M,).
-        event_weight: (n,) how much the events of a row count; by inverse propensities it is the
-            value as if every row had been looked at. None counts each once.
+        event_weight: (n,) weights of the events of each row. With inverse propensities the result
+            estimates the value if every row had been looked at. None counts each once.
 
     >>> labels = [[1, 0], [0, 1], [0, 0], [1, 0]]  # click, follow
     >>> value_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
@@ -84,9 +84,8 @@ def events_at_k(
 ) -> FloatArray:
     """Return, per objective, the mean over requests of Σ_{j ≤ k} y_(j)m.
 
-    Whatever events are worth, `value_at_k` is their worth times this; `event_weight` is as there.
-    Ties share their places, so equal scores give what a random order shows. It is nan if there is
-    no request.
+    `value_at_k` is this times the values of events; `event_weight` is as there. Ties share their
+    places, so equal scores give the mean of a random order. It is nan if there is no request.
 
     >>> labels = [[1, 0], [0, 1], [0, 0], [1, 0]]  # click, follow
     >>> events_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1)
@@ -110,7 +109,7 @@ def value_interval(
     replicates: int = 200,
     seed: int = 0,
 ) -> Interval:
-    """Return `value_at_k` with its bootstrap interval; whole requests are drawn again.
+    """Return `value_at_k` with its bootstrap interval over whole requests.
 
     >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
     Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)

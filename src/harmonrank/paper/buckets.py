@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Scale = Literal["raw", "range", "logit", "quantile"]
 
-_TAIL = 1e-4  # The range leaves out one row in ten thousand at each end, where the odd ones are.
+_TAIL = 1e-4  # The range leaves out one row in ten thousand at each end, where outliers are.
 _SMALLEST = 1e-7  # A score of 0 or 1 has no logit.
 
 
@@ -28,11 +28,11 @@ def fit_knots(
     a score falls into bucket #{knots ≤ s}; with it, each is the place of a table row.
 
     Args:
-        scores: Training scores, (rows, objectives); not looked at for the raw scale.
+        scores: Training scores, (rows, objectives); not used for the raw scale.
         objectives: How many scores there are.
         buckets: Rows of each score's table.
-        scale: On which the steps are equal.
-        interpolate: Whether rows are mixed.
+        scale: The scale on which the steps are equal.
+        interpolate: Whether embeddings are interpolated between rows.
 
     >>> fit_knots(None, 1, 4, "raw", interpolate=False)
     array([[0.25, 0.5 , 0.75]], dtype=float32)
@@ -58,7 +58,7 @@ def _fit_one(s: NDArray[np.float64], steps: NDArray[np.float64], scale: Scale) -
 
 
 def _increasing(knots: NDArray[Any]) -> NDArray[np.float64]:
-    """Part knots that fall together, where many scores are the same, by more than a rounding."""
+    """Separate knots that coincide, as where many scores are equal, by more than rounding."""
     apart = np.array(knots, np.float64)
     for i in range(1, len(apart)):
         apart[i] = max(apart[i], apart[i - 1] * (1 + 1e-6) + 1e-9)

@@ -31,21 +31,21 @@ from harmonrank.support.storage.arrays import Array
 _MOST_CELLS = 1 << 26
 
 REACH = 2.5
-"""The buckets of a score span so many standard deviations of its logit to either side."""
+"""The buckets of a score reach this many standard deviations of its logit to either side."""
 
 FARTHEST = 8.0
-"""Beyond this a standardised logit tells the upstream model's clipping, not its opinion."""
+"""A standardised logit beyond this reflects the upstream model's clipping, not its opinion."""
 
 SMALLEST_SCORE = 1e-7
-"""A score of 0 or 1 has no logit; so close to it float32 still tells scores apart."""
+"""Scores are clipped to this distance from 0 and 1, where float32 still distinguishes them."""
 
 _BOUNDS = {"prior.centre": (-1e3, 1e3), "prior.spread": (1e-6, 1e3), "share": (0.0, 1.0)}
-_EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
+_EPOCH_STEPS = 10  # With fewer steps an epoch is not worth a validation.
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """What can be chosen of the network, with a switch for each part that an ablation removes.
+    """Options of the network, with a switch for each part that an ablation removes.
 
     The defaults are the published size: 2,426 parameters outside the tables for five
     objectives and four context features.
@@ -53,12 +53,12 @@ class NetworkOptions:
     Attributes:
         width: Width d of a score's embedding.
         key_width: Width d_k of queries, keys and values.
-        buckets: Buckets per score; None feeds the score itself, times a learned vector.
+        buckets: Buckets per score; None multiplies the score itself by a learned vector.
         scale: On which buckets have equal width: the 'raw' score as printed, ⌊s·B⌋, its 'range'
             in the training rows, the range of its 'logit', or equal shares of rows ('quantile').
-        interpolate: Mix the two nearest rows of a table linearly, so that close scores have close
-            embeddings; otherwise each bucket has its own row.
-        self_attention: Without it, every objective attends to itself alone.
+        interpolate: Interpolate between the two nearest rows of a table, so that close scores
+            have close embeddings; otherwise each bucket has its own row.
+        self_attention: Without it, every objective attends only to itself.
         personalised: Without it, one learned query serves every context.
         cross_attention: Without it, the context is concatenated instead.
         gate: Without it, the gated path is left out.
@@ -83,7 +83,7 @@ class NetworkOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig(NetworkOptions):
-    """The options of a network, and what the data say of its size.
+    """The options of a network, and the sizes that the data decide.
 
     Attributes:
         objectives: How many scores are fused.
@@ -215,7 +215,7 @@ class ObjectiveConfig:
 
 
 class Plan(NamedTuple):
-    """What a config means for some rows."""
+    """The length of a training on a number of rows."""
 
     steps: int  # of one epoch
     passes: int  # over the rows, in one epoch
@@ -227,26 +227,25 @@ class Plan(NamedTuple):
 class TrainingConfig:
     """How a network is trained.
 
-    What a network learns is a matter of steps, and a small log has few of them in an epoch. So the
-    length of a training and its patience are given in steps, unless told in epochs.
+    What a network learns depends on the number of steps, and a small log has few of them in an
+    epoch. So length and patience are given in steps, unless they are given in epochs.
 
     Attributes:
         optimizer: 'adam', or 'sgd' as in the paper.
         learning_rate: The size of a step, at its highest.
-        schedule: 'constant' keeps the rate; 'cosine' lets it rise over the first `warm_up` steps
-            and fall to 0 along a cosine, so that the weights come to rest.
+        schedule: 'constant' keeps the rate; with 'cosine' it rises over the first `warm_up` steps
+            and falls to 0 along a cosine, so that the weights settle.
         warm_up: See `schedule`; at most a tenth of all steps.
-        weight_decay: Decoupled: each step shrinks the weights that it acts on by this times the
-            rate, and the gradient knows nothing of it. See `harmonrank.paper.training.decayed` for
-            which they are.
+        weight_decay: Decoupled: each step shrinks weights by this times the rate, apart from the
+            gradient. `harmonrank.paper.training.decayed` says which weights.
         batch_rows: Rows per step; an epoch is cut into equal batches of about this size.
-        steps: About so many are taken, in whole epochs.
-        patience_steps: About so many steps without a better validation AUC-sum end the training.
-        epochs: In place of `steps`: how often each row is seen.
-        patience: In place of `patience_steps`: epochs without a better validation AUC-sum.
-        early_stopping: Stop when the patience is over, and keep the weights of the best epoch;
-            without it all steps are taken and the last weights are kept.
-        checkpoint_seconds: At most this much work is lost when the process is killed.
+        steps: About how many steps are taken, in whole epochs.
+        patience_steps: About how many steps without a better validation AUC-sum end the training.
+        epochs: How often each row is seen, in place of `steps`.
+        patience: Epochs without a better validation AUC-sum, in place of `patience_steps`.
+        early_stopping: Stop when the patience is over and keep the weights of the best epoch;
+            otherwise take all steps and keep the last weights.
+        checkpoint_seconds: A killed process loses at most this many seconds of work.
     """
 
     optimizer: Literal["adam", "sgd"] = "adam"
@@ -266,7 +265,7 @@ class TrainingConfig:
         check_fields(type(self).__name__, self)
 
     def rate(self, step: int, steps: int) -> float:
-        """Return the learning rate of a step, which counts from 0, of so many.
+        """Return the learning rate of a step, counted from 0, of `steps` in all.
 
         >>> config = TrainingConfig(learning_rate=1.0, schedule="cosine", warm_up=10)
         >>> [round(config.rate(step, 1_000), 3) for step in (0, 9, 500, 999)]
@@ -279,10 +278,10 @@ class TrainingConfig:
         return self.learning_rate * min((step + 1) / warm_up, 1.0) * fallen
 
     def plan(self, rows: int) -> Plan:
-        """Return what this means for a number of rows.
+        """Return the length of a training on a number of rows.
 
-        An epoch is one pass; where a pass has hardly any steps and epochs were not asked for, it
-        is several.
+        An epoch is one pass over the rows, or several if a pass has very few steps and neither
+        `epochs` nor `patience` was given.
 
         >>> TrainingConfig(steps=2_000, patience_steps=400).plan(1_000_000)
         Plan(steps=98, passes=1, epochs=21, patience=5)

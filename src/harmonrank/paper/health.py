@@ -1,9 +1,9 @@
-"""Health: whether each path of a network does something, measured on rows."""
+"""Health: whether each path of a network has an effect, measured on rows."""
 
-__all__ = ["HEALTH_ROWS", "Health", "Separable", "health_of"]
+__all__ = ["HEALTH_ROWS", "Health", "health_of"]
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from harmonrank.metrics import spearman
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from harmonrank.paper.network import Paths
+    from harmonrank.paper.network import Network
+    from harmonrank.paper.objective_network import ObjectiveNetwork
     from harmonrank.paper.training.rows import Arrays
 
 HEALTH_ROWS = 20_000
-"""So many rows are looked at, if there are as many."""
+"""At most this many rows are measured."""
 
 _REMEDY = (
     "try less `weight_decay`, another `learning_rate`, more `steps`, or buckets on another `scale`"
@@ -28,18 +29,18 @@ _LEAST_EFFECT = 1e-6
 
 @dataclass(frozen=True)
 class Health:
-    """How much each path of the network adds to the fused score; None for what it does not have.
+    """How much each path of the network adds to the fused score; None for a path it lacks.
 
     Attributes:
-        rows: How many were looked at.
+        rows: How many were measured.
         fused: Standard deviation of the fused score, s1 + s2 + s3.
         relation_aware: Standard deviation of s1, in units of the fused score's.
         gated: The same of s2.
         linear: The same of s3.
         self_attention: Mean total variation distance ½ Σ_j |A_ij − 1/M| of A_r's rows from
-            uniform: 0 if every objective attends to all alike, (M−1)/M if to one alone.
-        cross_attention: The same of A_p, how much the context asks each objective.
-        context: 1 − the rank correlation of the fused score with itself after the context was
+            uniform: 0 if every objective attends equally to all, (M−1)/M if only to one.
+        cross_attention: The same of A_p, the attention of the context to each objective.
+        context: 1 − the rank correlation of the fused score before and after the context is
             shuffled between rows: 0 if the context has no effect.
     """
 
@@ -54,7 +55,7 @@ class Health:
 
     @property
     def dead(self) -> tuple[str, ...]:
-        """What has no effect, in words."""
+        """The parts without effect, in words."""
         faults = []
         if not self.fused > 0:
             return ("the fused score is the same for all rows",)
@@ -71,7 +72,7 @@ class Health:
         return tuple(faults)
 
     def warning(self, network: str = "This network", remedy: str = _REMEDY) -> str | None:
-        """Return one sentence about what is dead and what to try; None if all is alive."""
+        """Return one sentence on the dead parts and what to try; None if there are none."""
         if not self.dead:
             return None
         return f"{network} is partly dead: {', '.join(self.dead)}; {remedy}."
@@ -89,29 +90,20 @@ class Health:
         return f"{text}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures and what is dead, for JSON."""
+        """Return the figures and the dead parts, for JSON."""
         return {**asdict(self), "dead": list(self.dead)}
 
 
-class Separable(Protocol):
-    """A network whose score is the sum of paths."""
-
-    @property
-    def config(self) -> Any:
-        """Its size, with `context_features`."""
-
-    def paths(self, scores: "Tensor", context: "Tensor") -> "Paths":
-        """Return its parts."""
-
-
-def health_of(network: Separable, rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS) -> Health:
+def health_of(
+    network: "Network | ObjectiveNetwork", rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS
+) -> Health:
     """Measure the paths of a network on some of the rows, evenly spread.
 
     Args:
         network: On the device of the rows.
-        rows: Scores and context; labels are not looked at.
+        rows: Scores and context; labels are not used.
         seed: Decides how the context is shuffled.
-        most: How many rows are looked at.
+        most: How many rows are measured at most.
     """
     import torch
 
@@ -146,7 +138,7 @@ def health_of(network: Separable, rows: "Arrays", seed: int = 0, most: int = HEA
 
 
 def _from_uniform(attention: "Tensor | None") -> float | None:
-    """Return the mean of ½ Σ_j |A_ij − 1/M|; None for one objective, which cannot choose."""
+    """Return the mean of ½ Σ_j |A_ij − 1/M|; None for a single objective."""
     if attention is None or attention.shape[-1] < 2:
         return None
     distance = (attention - 1 / attention.shape[-1]).abs().sum(dim=-1) / 2

@@ -23,9 +23,10 @@ class Network(nn.Module):
     Args:
         config: Size and switches.
         generator: Draws the first weights, so that a seed decides them.
-        scores: Training scores, (rows, objectives), whose scale the buckets are fitted on; not
-            needed for the raw scale.
-        knots: In place of `scores`, buckets fitted before, see `harmonrank.paper.buckets`.
+        scores: Training scores, (rows, objectives), on which the buckets are fitted; not needed
+            for the raw scale.
+        knots: Buckets that were fitted before, in place of `scores`; see
+            `harmonrank.paper.buckets`.
     """
 
     def __init__(
@@ -77,13 +78,13 @@ class Network(nn.Module):
 
 
 class Paths(NamedTuple):
-    """The parts of fused scores; None for what a switch leaves out."""
+    """The parts of fused scores; None for a part that is switched off."""
 
     relation_aware: Tensor  # s1, (rows,)
     gated: Tensor | None  # s2, (rows,)
     linear: Tensor | None  # s3, (rows,)
-    A_r: Tensor | None  # who listens to whom, (rows, objectives, objectives)
-    A_p: Tensor | None  # what the context asks for, (rows, 1, objectives)
+    A_r: Tensor | None  # attention between objectives, (rows, objectives, objectives)
+    A_p: Tensor | None  # attention of the context to objectives, (rows, 1, objectives)
 
     @property
     def fused(self) -> Tensor:
@@ -93,7 +94,7 @@ class Paths(NamedTuple):
 
 
 class ScoreEmbedding(nn.Module):
-    """One embedding row per objective and bucket, or two neighbouring ones mixed by distance."""
+    """One embedding row per objective and bucket, or the interpolation of two neighbours."""
 
     first: Tensor
     knots: Tensor
@@ -139,7 +140,7 @@ class ContextEmbedding(nn.Module):
 
 
 class RelationAware(nn.Module):
-    """Aligns the objectives by self-attention, then lets the context ask for what it needs."""
+    """Aligns the objectives by self-attention, then weighs them by the context's attention."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -162,8 +163,8 @@ class RelationAware(nn.Module):
         A_r = self.attend(x) if self.self_attention else None  # (n, M, M)
         x_r = self.value(x) if A_r is None else A_r @ self.value(x)  # (n, M, k)
         if not self.cross_attention:
-            together = torch.cat([x_r.flatten(1), P], dim=1)  # (n, M·k + C)
-            return _scalar(self.output, together), A_r, None  # (n,)
+            both = torch.cat([x_r.flatten(1), P], dim=1)  # (n, M·k + C)
+            return _scalar(self.output, both), A_r, None  # (n,)
         if P.shape[1] == 0:
             P = P.new_ones(len(P), 1)  # (n, 1)
         # eq. 2 of docs/network.md
@@ -173,7 +174,7 @@ class RelationAware(nn.Module):
         return _scalar(self.output, (A_p @ V_p).squeeze(1)), A_r, A_p  # (n,)
 
     def attend(self, x: Tensor) -> Tensor:
-        """Return A_r, how much each objective listens to each other, (rows, M, M)."""
+        """Return A_r, the attention of each objective to each other, (rows, M, M)."""
         return torch.softmax(self.query(x) @ self.key(x).mT / self.scale, dim=2)
 
 

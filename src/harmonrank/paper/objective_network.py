@@ -1,8 +1,7 @@
 """The paper's network with one head per objective, each a residual on the closed form."""
 
-__all__ = ["HeadPaths", "HeadSum", "ObjectiveNetwork"]
+__all__ = ["HeadPaths", "ObjectiveNetwork"]
 
-from dataclasses import dataclass
 from math import pi, sqrt
 from typing import NamedTuple
 
@@ -14,13 +13,13 @@ from harmonrank.paper.network import Paths
 
 
 class HeadPaths(NamedTuple):
-    """What each path adds to the heads, and how it attends; rows are the last axis."""
+    """What each path adds to the heads, and its attention; rows are the last axis."""
 
     s1: Tensor  # (objectives, rows), relation-aware
     s2: Tensor  # (objectives, rows), gated
     s3: Tensor  # (objectives, rows), linear
-    A_r: Tensor  # (objectives, objectives, rows), how much each score listens to each other
-    A_p: Tensor  # (objectives, objectives, rows), how much each head asks for each score
+    A_r: Tensor  # (objectives, objectives, rows), attention between scores
+    A_p: Tensor  # (objectives, objectives, rows), attention of each head to each score
 
 
 class ObjectiveNetwork(nn.Module):
@@ -61,9 +60,16 @@ class ObjectiveNetwork(nn.Module):
         z: Tensor = self.prior(l) + self.share * residual  # (rows, objectives)
         return z
 
-    def paths(self, scores: Tensor, context: Tensor) -> HeadPaths:
-        """Return what each path adds, before t."""
+    def head_paths(self, scores: Tensor, context: Tensor) -> HeadPaths:
+        """Return what each path adds to each head, before t."""
         return self._paths(self.prior.logit(scores), context)
+
+    def paths(self, scores: Tensor, context: Tensor) -> Paths:
+        """Return what each path adds to the sum of all heads before t, and the attentions."""
+        paths = self.head_paths(scores, context)
+        s1, s2, s3 = (path.sum(0) for path in (paths.s1, paths.s2, paths.s3))  # (rows,)
+        A_r, A_p = (A.permute(2, 0, 1) for A in (paths.A_r, paths.A_p))  # (rows, M, M)
+        return Paths(s1, s2, s3, A_r, A_p)
 
     def _paths(self, l: Tensor, context: Tensor) -> HeadPaths:  # noqa: E741
         M, d = self.config.objectives, self.config.width
@@ -76,10 +82,10 @@ class ObjectiveNetwork(nn.Module):
         return HeadPaths(s1, self.gated(x), s3, A_r, A_p)
 
     def energy(self, slopes: float) -> Tensor:
-        """Return Σ of the squares of what every head makes of its inputs, by which it is shrunk.
+        """Return the sum of squared output weights of all heads, which the ridge penalises.
 
         Args:
-            slopes: How much a slope by context counts beside a slope for all.
+            slopes: What a slope by context counts, relative to other weights.
         """
         linear, gated = self.linear, self.gated
         common = linear.output.square().sum() + gated.output.square().sum()
@@ -90,7 +96,7 @@ class ObjectiveNetwork(nn.Module):
 
     @torch.no_grad()
     def _reset(self, generator: torch.Generator | None) -> None:
-        """Draw what is not 0 at first; values keep their variance from layer to layer."""
+        """Draw the first weights; their scale keeps the variance from layer to layer."""
         for name, parameter in self.named_parameters():
             part = name.rpartition(".")[2]
             if part in ("bias", "output", "offset", "slope"):
@@ -104,25 +110,6 @@ class ObjectiveNetwork(nn.Module):
             else:
                 bound = 2 / sqrt(max(parameter.shape[-1], 1))
                 parameter.uniform_(-bound, bound, generator=generator)
-
-
-@dataclass(frozen=True)
-class HeadSum:
-    """The residuals of all heads added up, before t: one score that can be taken apart."""
-
-    network: ObjectiveNetwork
-
-    @property
-    def config(self) -> ObjectiveConfig:
-        """The size of the network."""
-        return self.network.config
-
-    def paths(self, scores: Tensor, context: Tensor) -> Paths:
-        """Return what each path adds to the sum, and the attentions."""
-        paths = self.network.paths(scores, context)
-        s1, s2, s3 = (path.sum(0) for path in (paths.s1, paths.s2, paths.s3))  # (rows,)
-        A_r, A_p = (A.permute(2, 0, 1) for A in (paths.A_r, paths.A_p))  # (rows, M, M)
-        return Paths(s1, s2, s3, A_r, A_p)
 
 
 class ScorePrior(nn.Module):
@@ -151,10 +138,10 @@ class ScorePrior(nn.Module):
 
 
 class SmoothBuckets(nn.Module):
-    """Mixes the two nearest rows of a score's table, so that close scores have close embeddings.
+    """Interpolates between the two nearest rows of a score's table.
 
-    Buckets are of equal width on the standardised logit. Beyond them the first number of the
-    embedding goes on as the logit does.
+    So close scores have close embeddings. Buckets are of equal width on the standardised logit.
+    Beyond them the first number of the embedding is linear in the logit.
     """
 
     grid: Tensor
@@ -168,7 +155,7 @@ class SmoothBuckets(nn.Module):
 
     @torch.no_grad()
     def reset(self, generator: torch.Generator | None) -> None:
-        """Begin with the logit itself, and waves of some lengths."""
+        """Begin with the logit itself, and sine waves of several lengths."""
         M, B, d = self.table.shape
         u = torch.linspace(-REACH, REACH, B)[:, None]  # (buckets, 1)
         frequency = 0.3 + 1.5 * torch.rand(M, 1, d, generator=generator)
@@ -185,7 +172,7 @@ class SmoothBuckets(nn.Module):
 
 
 class Context(nn.Module):
-    """An embedding of each context value, and the sum of what the values of a row ask for."""
+    """An embedding of each context value, and sums of table rows over the values of a row."""
 
     first: Tensor
 
@@ -197,34 +184,32 @@ class Context(nn.Module):
         self.register_buffer("first", first, persistent=False)
 
     def forward(self, context: Tensor, table: Tensor) -> Tensor:
-        """Add up rows of a table: row 0, which is for all, and one for each value."""
+        """Add up rows of a table: row 0, which all share, and one for each value."""
         place = nn.functional.pad(context + self.first, (1, 0))  # (rows, 1 + features)
         return nn.functional.embedding_bag(place, table, mode="sum").T  # (columns, rows)
 
 
 class ObjectiveAttention(nn.Module):
-    """Aligns the scores by self-attention, then lets each head ask for what its context needs.
+    """Aligns the scores by self-attention, then each head attends to them given its context.
 
-    Keys and values are linear in the embedding, so their matrices are multiplied with what
-    they meet first: attention costs d and not d_k numbers per score.
+    Keys and values are linear in the embedding, so their matrices are multiplied with the queries
+    and outputs first: attention costs d and not d_k numbers per score.
     """
-
-    query: nn.Parameter
-    key: nn.Parameter
-    value: nn.Parameter
-    context_query: nn.Parameter
-    context_bias: nn.Parameter
-    context_key: nn.Parameter
-    context_value: nn.Parameter
-    output: nn.Parameter
 
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
         self.slots, self.scale = config.context_slots, sqrt(config.key_width)
-        _declare(self, config, "relation_aware")
+        self.query = _parameter(config, "relation_aware.query")
+        self.key = _parameter(config, "relation_aware.key")
+        self.value = _parameter(config, "relation_aware.value")
+        self.context_query = _parameter(config, "relation_aware.context_query")
+        self.context_bias = _parameter(config, "relation_aware.context_bias")
+        self.context_key = _parameter(config, "relation_aware.context_key")
+        self.context_value = _parameter(config, "relation_aware.context_value")
+        self.output = _parameter(config, "relation_aware.output")
 
     def queries(self, context: Tensor) -> Tensor:
-        """Return what every context value asks for, as a query of x_r, (1 + slots, M · d)."""
+        """Return the query of every context value, folded to act on x_r, (1 + slots, M · d)."""
         W_p = self.context_key @ self.value / self.scale  # (k, d)
         e, rows = context.shape[1], [self.context_bias.unsqueeze(0)]  # (1, M, k)
         for feature, values in enumerate(torch.split(context, list(self.slots))):
@@ -242,7 +227,7 @@ class ObjectiveAttention(nn.Module):
         return s1, A_r, A_p
 
     def folded_output(self) -> Tensor:
-        """Return what every head makes of x_r, (objectives, d)."""
+        """Return the weights of every head on x_r, (objectives, d)."""
         folded: Tensor = self.output @ self.context_value @ self.value
         return folded
 
@@ -250,13 +235,11 @@ class ObjectiveAttention(nn.Module):
 class ObjectiveGate(nn.Module):
     """Keeps a share g of each score's embedding: s2 = W2 (g ⊙ x)."""
 
-    gate: nn.Parameter
-    bias: nn.Parameter
-    output: nn.Parameter
-
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
-        _declare(self, config, "gated")
+        self.gate = _parameter(config, "gated.gate")
+        self.bias = _parameter(config, "gated.bias")
+        self.output = _parameter(config, "gated.output")
 
     def forward(self, x: Tensor) -> Tensor:
         g = torch.sigmoid(self.gate @ x + self.bias[:, None])  # (objectives, rows)
@@ -266,17 +249,15 @@ class ObjectiveGate(nn.Module):
 class Linear(nn.Module):
     """s3 = W3 x + b3, with an offset and slopes on the scores for each context value."""
 
-    output: nn.Parameter
-    bias: nn.Parameter
-    offset: nn.Parameter
-    slope: nn.Parameter
-
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
-        _declare(self, config, "linear")
+        self.output = _parameter(config, "linear.output")
+        self.bias = _parameter(config, "linear.bias")
+        self.offset = _parameter(config, "linear.offset")
+        self.slope = _parameter(config, "linear.slope")
 
     def tables(self) -> tuple[Tensor, Tensor]:
-        """Return offsets and slopes of every context value; in row 0 those of all."""
+        """Return offsets and slopes of every context value; row 0 holds those that all share."""
         offset = torch.cat([self.bias.unsqueeze(0), self.offset])  # (1 + slots, M)
         return offset, nn.functional.pad(self.slope.flatten(1), (0, 0, 1, 0))
 
@@ -290,9 +271,6 @@ def _dots(a: Tensor, b: Tensor) -> Tensor:
     return (a.unsqueeze(1) * b).sum(2)
 
 
-def _declare(module: nn.Module, config: ObjectiveConfig, part: str) -> None:
-    """Give a module the parameters that the config lists under its name."""
-    for name, shape in config.shapes.items():
-        whole, _, own = name.partition(".")
-        if whole == part:
-            setattr(module, own, nn.Parameter(torch.empty(shape)))
+def _parameter(config: ObjectiveConfig, name: str) -> nn.Parameter:
+    """Return a parameter of the shape that the config lists under its name."""
+    return nn.Parameter(torch.empty(config.shapes[name]))

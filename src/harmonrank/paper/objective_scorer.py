@@ -1,7 +1,7 @@
 """Objective scorer: the network with one head per objective on the CPU, without PyTorch.
 
-All matrices that meet no row in between are multiplied once. Rows go sixteen at a time, one number
-of all sixteen in one register (`harmonrank.support.simd`).
+Consecutive matrices are multiplied once, before any row is scored. Rows are scored sixteen at a
+time, one number of all sixteen in one register (`harmonrank.support.simd`).
 """
 
 __all__ = ["ObjectiveScorer"]
@@ -30,7 +30,7 @@ _REACH, _FARTHEST = np.float32(REACH), np.float32(FARTHEST)
 class ObjectiveScorer:
     """Turns scores and context codes into the probability of every objective.
 
-    Each row's result depends on that row alone, whatever else is scored with it.
+    The result of a row depends on that row alone.
 
     Args:
         config: The network's size.
@@ -104,7 +104,7 @@ def _single(*arrays: NDArray[Any]) -> tuple[NDArray[np.float32], ...]:
 def _context_table(config: ObjectiveConfig, w: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     """Return what each context value adds to the queries, offsets and slopes of all heads.
 
-    Row 0 is what is there without context; then the slots of every feature.
+    Row 0 is the part without context; the slots of every feature follow.
     """
     M, e, own = config.objectives, config.context_width, "relation_aware."
     W_p = w[own + "context_key"] @ w[own + "value"] / sqrt(config.key_width)  # (k, d)
@@ -125,7 +125,7 @@ def _context_table(config: ObjectiveConfig, w: Mapping[str, NDArray[Any]]) -> ND
 def _score(
     begin: int, end: int, rows: Any, asking: Any, prior: Any, paths: Any, p: Any, room: Any
 ) -> None:
-    """Score some rows, sixteen at a time; beyond the last row that one is repeated."""
+    """Score some rows, sixteen at a time; the last row is repeated to fill up sixteen."""
     (scores, codes), (first, context, width) = rows, asking
     centre, spread, slope, intercept, share = prior
     table, W_r, output, gate, gate_bias, gated, linear = paths
@@ -178,7 +178,7 @@ def _embed(
 def _ask(
     codes: Any, start: int, rows: int, first: Any, context: Any, width: int, asked: Any, turned: Any
 ) -> None:
-    """Add up what the context of every row asks for, (columns,), eight columns at a time."""
+    """Add up the table rows of every row's context, (columns,), eight columns at a time."""
     for f in range(0, width, SINGLES):
         for r in range(ROWS):
             i = start + r if start + r < rows else rows - 1
@@ -217,9 +217,9 @@ def _add_agnostic(
 def _add_relations(
     M: int, d: int, x: Any, asked: Any, W_r: Any, output: Any, y: Any, A: Any, v: Any
 ) -> None:
-    """Add s1 to v: self-attention, then what every head asks of its result.
+    """Add s1 to v: self-attention, then the attention of every head to its result.
 
-    y_i is x_i W_r, then x_r of i; A has room for what one objective or one head attends to.
+    y_i is x_i W_r, then x_r of i; A has room for the attention of one objective or one head.
     """
     for i in range(M):
         for c in range(d):

@@ -1,4 +1,4 @@
-"""The projection beneath soft ranks: how scores become z, and z ranks, with the gradient of both.
+"""The projection behind soft ranks: scores to z, z to ranks, and the gradients of both.
 
 The projection of ascending z onto the permutahedron of the target ranks ρ, by pooling adjacent
 violators, cuts the items into blocks. Within a block B the soft ranks follow the scores, and sum to

@@ -41,16 +41,16 @@ def request_order(groups: ArrayLike, rows: int) -> tuple[NDArray[np.int64], NDAr
 class SoftRanks:
     """`soft_rank` of the parts of a vector: `solve`, then `gradient` of the same scores.
 
-    Mean, standard deviation and number of items are those of the part (eq. 11 of
-    docs/soft-ranks.md); all scores are one part if nothing else is said.
+    Each part has its own mean, standard deviation and number of items (eq. 11 of
+    docs/soft-ranks.md). By default all scores are one part.
 
     Attributes:
-        strength: How far ranks bend towards the scores.
+        strength: How smooth the ranks are; larger values move them towards the scores.
         kl: Entropic instead of quadratic regularisation.
         standardise: Whether z is free of the unit of the scores.
         weights: (n,) or None.
         starts: Where each part begins, and the end.
-        order: The scores in the order of their parts; None if they lie so.
+        order: The scores in the order of their parts; None if they are in that order.
         pooled: After `solve`, how many items of each part have a gradient.
 
     >>> ranks = SoftRanks(strength=4.0).solve(np.array([0.1, 0.9, 0.2, 0.4]))
@@ -198,15 +198,15 @@ def soft_rank(
 
     Args:
         scores: Finite floats; a device other than the CPU goes through a host copy.
-        strength: Positive; how far ranks bend towards the scores.
+        strength: Positive; how smooth the ranks are.
         regularization: "l2" or "kl".
         scale: "std" or "none".
         weights: Broadcastable to the scores, not negative; an item of weight k acts like k tied
-            copies, and one of weight 0 is ranked but moves nobody. They get no gradient.
-        groups: Request ids of scores of one axis; each request is then ranked by itself, with its
-            own n, mean and std, as a loop over requests would do: eq. 11 of docs/soft-ranks.md.
-        return_share: Also return the share of items that have a gradient, those that share a block:
-            a float, or one number per leading position.
+            copies, and one of weight 0 is ranked without an effect on others. They get no gradient.
+        groups: Request ids, for scores of one axis; each request is then ranked by itself, with its
+            own n, mean and std, as in a loop over requests: eq. 11 of docs/soft-ranks.md.
+        return_share: Also return the share of items with a gradient, which are those that share a
+            block: a float, or one number per leading position.
 
     >>> soft_rank(torch.tensor([0.1, 0.9, 0.2, 0.4]), strength=4.0)
     tensor([1.5674, 4.0000, 1.8919, 2.5407])

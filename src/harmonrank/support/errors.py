@@ -1,6 +1,6 @@
 """What can go wrong, each kind derived from the builtin that fits it.
 
-A message says what was expected, what came, and the remedy, in one sentence or two.
+A message says what was expected, what was received and the remedy, in one or two sentences.
 """
 
 __all__ = [
@@ -29,7 +29,7 @@ class HarmonRankError(Exception):
 
 
 class ConvergenceWarning(UserWarning):
-    """A fit was ended before its steps became short; it is what its last step gave."""
+    """A fit ended before it converged; its result is that of its last step."""
 
 
 class UsageError(HarmonRankError, ValueError):
@@ -49,7 +49,7 @@ class OutputError(HarmonRankError, OSError):
 
 
 class SourceError(HarmonRankError, ConnectionError):
-    """A source or a sink of events is away; what was asked of it may be tried again."""
+    """A source or a sink of events cannot be reached; the operation may be tried again."""
 
 
 class DependencyError(HarmonRankError, ImportError):
@@ -84,20 +84,20 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return how an error message shows what came: as Python would, in a line that ends.
+    """Return a received value for an error message: its `repr`, cut to one short line.
 
     >>> shown("x"), shown(list(range(1000)))
     ("'x'", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1...')
     """
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # A number of very many digits, or an object whose own mistake this is.
+    except Exception:  # A number of very many digits, or an object with a broken `repr`.
         return f"a {type(value).__name__}"
     return text if len(text) <= 64 else f"{text[:60]}..."
 
 
 def printable(text: str) -> str:
-    r"""Return text that commands no terminal: what cannot be printed is written out.
+    r"""Return text with escaped control characters, so that it cannot control a terminal.
 
     >>> printable("a name\x1b[31m in red")
     'a name\\x1b[31m in red'

@@ -1,8 +1,8 @@
-"""Events: what long work reports as it goes; progress bars, logs and pages are its consumers.
+"""Events: progress reports of long work, for progress bars, logs and pages.
 
-They are here, and not beside the work, so that a consumer can tell them apart by type without
-loading what it may never need. Events of other packages say themselves how the command line shows
-them: `shown_by(show)`.
+They are here, and not beside the work, so that a consumer can distinguish them by type without
+importing the work. Events of other packages define how the command line shows them:
+`shown_by(show)`.
 """
 
 __all__ = [
@@ -30,7 +30,7 @@ OnEvent = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Resumed:
-    """A checkpoint was found and training goes on from it."""
+    """Training continues from a checkpoint."""
 
     epoch: int
     step: int
@@ -48,7 +48,7 @@ class BatchEnded:
 
 @dataclass(frozen=True)
 class EpochEnded:
-    """All rows were seen once more."""
+    """An epoch ended."""
 
     epoch: int
     epochs: int
@@ -60,14 +60,14 @@ class EpochEnded:
 
 @dataclass(frozen=True)
 class HealthMeasured:
-    """Training is over and the paths of the network were measured."""
+    """Training ended and the paths of the network were measured."""
 
     health: "Health"
 
 
 @dataclass(frozen=True)
 class FitStep:
-    """A fit that is no training loop took a step; it takes at most `steps`."""
+    """A fit without a training loop took a step, of at most `steps`."""
 
     step: int
     steps: int
@@ -83,18 +83,18 @@ class Part:
 
     @property
     def place(self) -> str:
-        """Its number and name, as people count."""
+        """Its number, counted from 1, and its name."""
         return f"[{self.index + 1}/{self.total}] {self.name}"
 
 
 @dataclass(frozen=True)
 class MethodStarted(Part):
-    """A comparison turns to a method."""
+    """A comparison began with a method."""
 
 
 @dataclass(frozen=True)
 class MethodEnded(Part):
-    """A method has its result; `kept` if an earlier run had it already."""
+    """A method has its result; `kept` if it is from an earlier run."""
 
     entry: "Entry"
     kept: bool = False

@@ -1,4 +1,4 @@
-"""Extras: packages that only some things need, with the remedy where one is missing."""
+"""Extras: optional packages, and the remedy if one is missing."""
 
 __all__ = ["import_extra", "is_installed", "needs_extras", "plugins", "remedy", "require_extra"]
 
@@ -45,7 +45,7 @@ def needs_extras(who: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        # A package that is there but broken has its own story to tell.
+        # The error of a broken package is not ours to replace.
         if error.name not in _EXTRAS:
             raise
         what = f"{who} needs the package '{error.name}'"
@@ -64,20 +64,17 @@ def import_extra(package: str, *, who: str) -> Any:
 
 
 def require_extra(package: str, *, who: str) -> None:
-    """Refuse to go on without an optional package, which is imported later or elsewhere."""
+    """Raise an error if an optional package, which is imported later, is not installed."""
     if not is_installed(package):
         raise DependencyError(f"{who} needs the package '{package}'; {remedy(package)}.")
 
 
 def is_installed(package: str) -> bool:
     """Tell whether a package could be imported, without doing so."""
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
+    return find_spec(package) is not None
 
 
 @cache
 def plugins(group: str) -> dict[str, str]:
-    """Return what other installed packages add under an entry point: a place by its name."""
+    """Return the entry points of a group that other installed packages add, by name."""
     return {entry.name: entry.value for entry in entry_points(group=group)}

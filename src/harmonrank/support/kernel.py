@@ -28,10 +28,9 @@ _COPIED = {"forceinline": True}
 def cached(dispatcher: Any) -> Any:
     """Let a compiled function keep its machine code beside its file, or in the user's cache.
 
-    Where nothing can be written, what lies there is read all the same: kernels may have been
-    compiled when the package was installed (`harmonrank warm`). Where there is nothing, every
-    process compiles. A shared temporary folder would be no substitute: what lies there could be
-    someone else's code.
+    A folder that cannot be written is still read: kernels may have been compiled when an image was
+    built (`harmonrank serve --warm`). Without kept kernels every process compiles. A shared
+    temporary folder is no substitute, as it could hold someone else's code.
     """
     try:
         dispatcher._cache = _KernelCache(dispatcher.py_func)
@@ -41,10 +40,9 @@ def cached(dispatcher: Any) -> Any:
 
 
 def _watchful(locator: Any) -> Any:
-    """Return a place where numba keeps machine code as one that notices every change.
+    """Return a locator of numba's cache that notices every change.
 
-    By itself numba notices a change of the kernel's own file only, and asks that the folder can be
-    written.
+    Numba itself notices only a change of the kernel's own file, and requires a writable folder.
     """
 
     class Locator(locator):  # type: ignore[misc]
@@ -66,13 +64,13 @@ def _watchful(locator: Any) -> Any:
 
 
 class _Places(CompileResultCacheImpl):
-    """Where NUMBA_CACHE_DIR says, beside the file, in the user's cache: the first that serves."""
+    """The first usable of NUMBA_CACHE_DIR, the kernel's own folder and the user's cache."""
 
     _locator_classes = [*map(_watchful, CompileResultCacheImpl._locator_classes[:3])]  # noqa: RUF012
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, for which a damaged file or a full disk is no error."""
+    """Numba's cache, which ignores damaged files and full disks."""
 
     _impl_class = _Places
 
@@ -92,13 +90,13 @@ class _KernelCache(FunctionCache):
 
 
 def stamp(module: dict[str, Any]) -> str:
-    """Return a digest of all that the kernels of a module are made of.
+    """Return a digest of everything that decides the machine code of a module's kernels.
 
-    That is its source, the source of every module whose kernels it calls, theirs in turn, and
-    the constants that each has imported.
+    That is its source, the sources of all modules whose kernels it calls, directly or not, and the
+    constants that each module imports.
 
     Args:
-        module: Its names so far; what a kernel takes from elsewhere is imported above it.
+        module: Its names so far; a kernel's imports come before it.
     """
     digest = hashlib.sha256()
     for name, names in sorted(_modules(module, {}).items()):
@@ -169,8 +167,8 @@ def sum_kernel(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    # Threads are ours (`in_parallel`), never numba's: those do not survive a fork.
-    # Nobody calls them from C, so there is no wrapper to compile for that.
+    # Threads are ours (`each_part`), never numba's: those do not survive a fork.
+    # They are not called from C, so no wrapper is compiled for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = cached(numba.njit(**options)(function))
     dispatcher.compile = _without_collection(dispatcher.compile)
@@ -178,7 +176,7 @@ def _compiled(function: F, **options: Any) -> F:
 
 
 def _without_collection(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave garbage for later: looking for it takes a quarter of a first call's time in vain."""
+    """Postpone garbage collection, which would take a quarter of a first call's time."""
 
     @wraps(compile_)
     def compiled(*given: Any) -> Any:

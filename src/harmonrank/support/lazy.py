@@ -1,4 +1,4 @@
-"""Lazy names: a package imports a file of its own when a name of that file is first used."""
+"""Lazy names: a package imports one of its files when a name of that file is first used."""
 
 __all__ = ["lazy_names"]
 

@@ -1,6 +1,6 @@
-"""Logits and their inverse, and how near to 0 and 1 a probability counts: each written once.
+"""Logits and sigmoids, and how far probabilities are kept from 0 and 1.
 
-Functions take arrays; those that end in `_of` are for one number, inside kernels.
+Functions take arrays; those that end in `_of` take one number, inside kernels.
 """
 
 __all__ = [
@@ -24,9 +24,9 @@ from harmonrank.support.kernel import inline_kernel
 SMALLEST_PROBABILITY = 1e-12
 """Probabilities are kept this far from 0 and 1 where their logit is taken."""
 SMALLEST_SCORE = 1e-9
-"""Upstream scores are: of a score nearer to 0 the logit tells the model's rounding alone."""
+"""The same for upstream scores: the logit of a smaller score reflects only rounding."""
 
-_FARTHEST = {"float32": 80.0, "float64": 700.0}  # Beyond it eˣ is no such float.
+_FARTHEST = {"float32": 80.0, "float64": 700.0}  # Beyond it eˣ overflows.
 
 
 def clipped(p: Any, smallest: float = SMALLEST_PROBABILITY) -> np.ndarray:

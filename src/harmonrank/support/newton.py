@@ -1,15 +1,15 @@
 """Newton's method for penalised likelihoods, with the evidence for how strong the penalty is.
 
-Several problems are climbed side by side, M of D coefficients each, as one pass over the rows
-serves them all. What is known of the rows is a `Likelihood` at a point: sums, which blocks and
-workers can add. A step goes to the top of the quadratic there under a normal `Prior`; a problem
-whose step would make its posterior smaller takes half of it, and half again. So no step is ever
-accepted that is worse, and what has not converged says so.
+M problems of D coefficients each are maximised in parallel, as one pass over the rows serves them
+all. The rows are summarised by a `Likelihood` at a point: sums, which blocks and workers can add. A
+step goes to the maximum of the quadratic there under a normal `Prior`. A problem whose step would
+make its posterior smaller halves the step until it does not. So no step makes a posterior smaller,
+and a problem that has not converged is reported.
 
 MacKay's (1992) update λ = γ/Σ(θ − mean)² maximises the evidence for the precision λ of a group of
-coefficients, γ being the number of them that the data decide: eq. 5 of docs/default-method.md.
-Precisions of a pool are alike, but not the same: they are drawn from one gamma distribution, whose
-mean and spread the same evidence tells.
+coefficients, γ being the number of them that the data determine: eq. 5 of docs/default-method.md.
+Precisions of a pool are similar but not equal: they are drawn from one gamma distribution, whose
+mean and spread are estimated by the same evidence.
 """
 
 __all__ = [
@@ -36,15 +36,15 @@ import numpy as np
 from harmonrank.support.errors import ConvergenceWarning
 
 _LEAST, MOST = 1e-2, 1e6
-"""The largest precision that the evidence decides on; such coefficients are of no use."""
+"""The largest precision; coefficients with it are practically 0."""
 _FREE = 1e-6  # The precision of a coefficient that nothing shrinks.
 _HALVINGS = 12
-# So many coefficients may the mean of a pool be worth beside a group's own; about 32 are likeliest.
+# How many coefficients the mean of a pool may count for beside a group's own; 32 is likeliest.
 _WORTHS, _USUAL, _USUAL_SPREAD = np.geomspace(1, 1024, 11), 32.0, 1.5
 _MEAN_ROUNDS = 10
-_ROUNDING = 1e-9  # Of a log-likelihood in float64: so much less may be what its sum has lost.
+_ROUNDING = 1e-9  # The rounding error of a log-likelihood that is summed in float64.
 SINGLE_ROUNDING = 1e-3
-"""In nats, of one whose terms are float32; it is far below what rows can tell."""
+"""The same in nats for float32 terms; it is far below what data can resolve."""
 
 
 class Likelihood(NamedTuple):
@@ -53,7 +53,7 @@ class Likelihood(NamedTuple):
     Attributes:
         value: (M,).
         slope: (M, D), gradients.
-        curvature: (M, D, D), negative Hessians; where steps do without, whatever they need.
+        curvature: (M, D, D), negative Hessians, or whatever else the steps need.
     """
 
     value: np.ndarray
@@ -68,8 +68,8 @@ class Prior:
     Attributes:
         mean: (D,) or (M, D).
         precision: (groups,).
-        group: (D,) or (M, D) of each coefficient; −1 for one that is free.
-        pools: Groups whose precisions are alike.
+        group: (D,) or (M, D) of each coefficient; −1 for a free one.
+        pools: Groups with similar precisions.
     """
 
     mean: np.ndarray
@@ -83,7 +83,7 @@ class Prior:
         return np.where(self.group >= 0, self.precision[self.group], _FREE)
 
     def penalty(self, theta: np.ndarray) -> np.ndarray:
-        """Return what the prior takes off the log-likelihood of each problem, (M,)."""
+        """Return the penalty that the prior adds to each problem, (M,)."""
         lost: np.ndarray = 0.5 * (self.decay * (theta - self.mean) ** 2).sum(axis=1)
         return lost
 
@@ -102,7 +102,7 @@ class Prior:
         Args:
             theta: (M, D) posterior means.
             variance: (M, D) posterior variances.
-            kept: So many groups keep their precision.
+            kept: How many of the first groups keep their precision.
         """
         group = np.broadcast_to(self.group, theta.shape)
         inside, count = group >= 0, len(self.precision)
@@ -122,12 +122,12 @@ class Prior:
 
 
 def pooled_precisions(known: np.ndarray, energy: np.ndarray) -> np.ndarray:
-    """Return the precisions of groups that are alike, given what each group says of its own.
+    """Return the precisions of similar groups, given the estimates of each group.
 
     γ coefficients of precision λ have energy E with E λ ~ χ²(γ), and λ is drawn from a gamma
-    distribution of mean μ that is worth a coefficients. Then λ is (γ + a)/(E + a/μ) on average,
-    with the likeliest μ, averaged over a by the evidence: groups that differ more than chance
-    lets them keep their own γ/E, others move towards the shared one.
+    distribution of mean μ that counts for a coefficients. Then λ is (γ + a)/(E + a/μ) on average,
+    with the likeliest μ, averaged over a by the evidence. Groups that differ by more than chance
+    keep their own γ/E; others move towards the shared precision.
 
     >>> pooled_precisions(np.array([50.0, 50.0, 0.1]), np.array([5.0, 5.0, 0.01])).round(1)
     array([10., 10., 10.])
@@ -150,12 +150,12 @@ def pooled_precisions(known: np.ndarray, energy: np.ndarray) -> np.ndarray:
 
 
 class Step(NamedTuple):
-    """Where to go from a point.
+    """A proposed step.
 
     Attributes:
-        target: (M, D).
-        penalty: What is taken off the log-likelihood of each problem at a point, (M,).
-        last: Whether a problem that arrives there is done; (M,) or one for all.
+        target: (M, D), where the step leads.
+        penalty: The penalty of each problem at a point, (M,).
+        last: Whether a problem is done when it reaches the target; (M,) or one for all.
     """
 
     target: np.ndarray
@@ -165,13 +165,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rounds:
-    """When a prior and the coefficients under it are settled.
+    """When a prior and the coefficients under it have converged.
 
     Attributes:
         most: How many rounds there may be.
         enough: The largest move of a coefficient, in posterior standard deviations.
         steady: The largest change of the logarithm of a precision that matters.
-        near: A first move beyond this has left the quadratic, and settles nothing.
+        near: If the first move is larger, the quadratic is not trusted and the rounds end.
     """
 
     most: int
@@ -187,18 +187,18 @@ def settled(
     update: Callable[[Prior, np.ndarray, np.ndarray], Prior],
     rounds: Rounds,
 ) -> tuple[Step, Prior, float]:
-    """Return a step to coefficients and a prior that fit each other, and how far it goes.
+    """Return a step to coefficients, the prior that fits them, and the length of the step.
 
-    Precisions converge slowly, but rows need not be looked at: near the top the quadratic does
-    for them. The step is the top under the last prior but one, and how far it goes is its largest
-    change, in posterior standard deviations.
+    Precisions converge slowly, but without passes over the rows: near the maximum the quadratic
+    replaces them. The step leads to the maximum under the last prior but one. Its length is its
+    largest change in posterior standard deviations.
 
     Args:
         start: (M, D) coefficients.
-        prior: The present one.
-        top: Coefficients and their posterior variances under a prior.
-        update: The prior that fits these.
-        rounds: When that is settled.
+        prior: The current prior.
+        top: Returns coefficients and their posterior variances under a prior.
+        update: Returns the prior that fits these.
+        rounds: When the rounds end.
     """
     theta = start
     for number in range(rounds.most):
@@ -214,12 +214,12 @@ def settled(
 
 
 class Maximum(NamedTuple):
-    """Where an ascent ended.
+    """The result of a maximisation.
 
     Attributes:
         theta: (M, D).
         there: The likelihood at it.
-        converged: (M,) whether the last step was as short as was asked for.
+        converged: (M,) whether the last step was short enough.
     """
 
     theta: np.ndarray
@@ -227,7 +227,7 @@ class Maximum(NamedTuple):
     converged: np.ndarray
 
     def checked(self, what: str) -> "Maximum":
-        """Return it, after a warning if some problem has not converged."""
+        """Return this result, after a warning if some problem has not converged."""
         if not self.converged.all():
             count = f"{int((~self.converged).sum())} of {len(self.converged)}"
             warn(f"{what} did not converge ({count}).", ConvergenceWarning, stacklevel=3)
@@ -241,7 +241,7 @@ def maximise(
     steps: int,
     rounding: float = 0.0,
 ) -> Maximum:
-    """Climb from (M, D) coefficients to the top of what `look` sees less a penalty.
+    """Maximise the log-likelihood of `look` less a penalty, from (M, D) coefficients.
 
     >>> def look(theta):  # 3 log σ(θ) + log σ(−θ), largest where σ(θ) = ¾
     ...     p = 1 / (1 + np.exp(-theta))
@@ -256,11 +256,11 @@ def maximise(
     (array([[3.]]), array([ True]))
 
     Args:
-        look: The likelihood at a point.
-        start: Where to begin.
-        propose: The step from a point with this likelihood; None at the top.
-        steps: How many there may be.
-        rounding: Nats by which a posterior may be smaller for rounding alone.
+        look: Returns the likelihood at a point.
+        start: The first point.
+        propose: Returns the step from a point with its likelihood; None at the maximum.
+        steps: How many steps there may be.
+        rounding: Nats by which a posterior may be smaller due to rounding.
     """
     asking = maximising(start, propose, steps, rounding)
     try:
@@ -278,9 +278,9 @@ def maximising(
     steps: int,
     rounding: float = 0.0,
 ) -> Generator[np.ndarray, Likelihood, Maximum]:
-    """Climb as `maximise` does, but yield each point and be sent the likelihood there.
+    """Maximise as `maximise` does, but yield each point and receive the likelihood there.
 
-    So one pass over the rows can serve several ascents.
+    So one pass over the rows can serve several problems.
     """
     theta = start
     there = yield theta
@@ -300,7 +300,7 @@ def maximising(
             if not worse.any():
                 break
             share[worse] /= 2
-        # A problem that found nothing better stays where it is.
+        # A problem without a better point stays where it is.
         theta, there = np.where(worse[:, None], theta, trial), _chosen(worse, there, new)
         done = step.last & (share == 1)
         if done.all():
@@ -309,7 +309,7 @@ def maximising(
 
 
 def _chosen(worse: np.ndarray, old: Likelihood, new: Likelihood) -> Likelihood:
-    """Return the likelihoods of problems that stayed, and of those that moved."""
+    """Return the old likelihoods of problems that stayed, and the new ones of others."""
 
     def part(a: Any, b: Any) -> Any:
         if a is None or b is None:

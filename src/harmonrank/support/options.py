@@ -1,4 +1,4 @@
-"""Options: types with bounds for the fields of a config, and the checks of what a user gives."""
+"""Options: types with bounds for the fields of a config, and checks of a user's arguments."""
 
 __all__ = [
     "MOST_SEED",
@@ -37,29 +37,29 @@ from harmonrank.support.events import OnEvent
 from harmonrank.support.extras import import_extra
 
 Width = Annotated[int, Meta(ge=1, le=1024)]
-"""Of a vector inside a network: a step with a wider one would take minutes."""
+"""The width of a vector in a network; with a wider one a step would take minutes."""
 
 Buckets = Annotated[int, Meta(ge=1, le=1_000_000)]
 """Rows of a table per score."""
 
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-"""Of rows, steps, epochs, trees: at least one."""
+"""A number of rows, steps, epochs or trees, at least one."""
 
 Rate = Annotated[float, Meta(gt=0, le=1000)]
-"""The length of a step."""
+"""A learning rate."""
 
 Share = Annotated[float, Meta(ge=0, lt=1)]
-"""A part of a whole that leaves something."""
+"""A share below 1."""
 
 Positive = Annotated[float, Meta(gt=0, le=1e12)]
 Nonnegative = Annotated[float, Meta(ge=0, le=1e12)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 
 MOST_SEED = 2**32 - 1
-"""Seeds of parts are made from it, and generators take 64 bits."""
+"""The largest seed: seeds of parts are derived from it, and generators take 64 bits."""
 
 MOST_WHOLE = 10**12
-"""Of rows and the like: more than any machine holds, and far from what 64 bits do."""
+"""The largest number of rows and the like, more than any machine holds."""
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
@@ -67,8 +67,8 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 def checked_options(name: str, config: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options in the types of a config's fields.
 
-    An option that the config does not have is refused, and a value of another type or out of
-    the bounds that stand beside the field (`msgspec.Meta`).
+    An unknown option is refused, and so is a value of another type or outside the bounds of its
+    field (`msgspec.Meta`).
 
     >>> from harmonrank.fusion.baselines.logistic import LogisticConfig
     >>> checked_options("logistic", LogisticConfig, {"ridges": [30, 3]})
@@ -102,7 +102,7 @@ def check_fields(name: str, config: Any) -> None:
 
     Args:
         name: Of what is configured, for the error.
-        config: Gets its fields in their own types, a whole number as the float that it stands for.
+        config: Its fields are converted to their types, such as a whole number to a float.
     """
     given = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     for key, value in checked_options(name, type(config), given).items():
@@ -119,7 +119,7 @@ def checked_seed(seed: Any) -> int:
 
 
 def checked_whole(name: str, value: Any, least: int = 0, most: int = MOST_WHOLE) -> int:
-    """Return a whole number from `least` up, of whatever integer type; true and false are none.
+    """Return a whole number from `least` up, of any integer type except bool.
 
     >>> checked_whole("passes", "20", least=1)
     Traceback (most recent call last):
@@ -153,7 +153,7 @@ def checked_path(name: str, path: Any) -> Path:
 
 
 def checked_listener(on_event: Any) -> OnEvent:
-    """Return what is called with every event; without any, a function that does nothing."""
+    """Return the listener of events; without one, a function that does nothing."""
     if on_event is None:
         return lambda _: None
     if not callable(on_event):
@@ -165,7 +165,7 @@ def checked_listener(on_event: Any) -> OnEvent:
 
 
 def checked_device(device: Any, name: str = "Device") -> str:
-    """Return the name of a device that torch has here; only names other than 'cpu' need torch.
+    """Return the name of a device that torch can use; 'cpu' does not need torch.
 
     Args:
         device: As torch calls it, such as 'cpu' or 'cuda:1'.

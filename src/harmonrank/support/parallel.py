@@ -1,95 +1,28 @@
-"""Parallel: threads share the parts of one job, each taking the next as long as there are any."""
+"""Parallel: threads share the parts of one job; each takes the next part until none is left."""
 
-__all__ = ["claim", "each_part", "edges_of", "finish", "in_parallel", "in_turn", "map_parts"]
+__all__ = ["each_part", "edges_of", "in_turn", "map_parts"]
 
 import os
-import platform
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
 from functools import cache
+from itertools import pairwise
+from time import sleep
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from harmonrank.support.kernel import kernel
 from harmonrank.support.threads import thread_count
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
-_LOOKS = 20_000  # Some part of a millisecond, longer than a part takes.
+_LOOKS = 500  # Some part of a millisecond, longer than a part takes.
 _AT_ONCE = 2  # Large parts, each of which has loops that run on several threads again.
-
-
-def _adding(_typing: Any, address: Any, _amount: Any) -> Any:
-    """Add to an int64 that other threads change too; return what it was."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
-
-    return numba.int64(address, numba.int64), emit
-
-
-def _pausing(_typing: Any) -> Any:
-    """Tell the processor "I am only waiting": it leaves the core to its other thread."""
-
-    def emit(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
-        if platform.machine() in ("x86_64", "AMD64"):
-            pause = ir.FunctionType(ir.VoidType(), [])
-            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), pause), [])
-        return context.get_dummy_value()
-
-    return numba.none(), emit
-
-
-_add: Any = intrinsic(_adding)
-_pause: Any = intrinsic(_pausing)
-
-
-@kernel
-def claim(claims: Any, who: int, parts: int) -> int:
-    """Return the next part for thread `who`, or `parts` if none is left.
-
-    Every thread has a range of its own, so that it finds in its cache what it left there; when
-    that is done it takes from those of the others.
-
-    Args:
-        claims: int64, (threads + 1, 8), zeros at first, each row a cache line: how many parts of
-            each thread's range are claimed, and how many are finished in all.
-        who: From 0 to threads − 1.
-        parts: How many there are.
-    """
-    threads = len(claims) - 1
-    for hop in range(threads):
-        t = (who + hop) % threads
-        part: int = parts * t // threads + _add(claims.ctypes.data + 64 * t, 1)
-        if part < parts * (t + 1) // threads:
-            return part
-    return parts
-
-
-@kernel
-def finish(claims: Any) -> None:
-    """Count a claimed part as done."""
-    _add(claims.ctypes.data + 64 * (len(claims) - 1), 1)
-
-
-@kernel
-def _watch(claims: Any, parts: int, looks: int) -> bool:
-    """Tell whether so many parts are finished before having looked so often."""
-    for _ in range(looks):
-        if _add(claims.ctypes.data + 64 * (len(claims) - 1), 0) >= parts:
-            return True
-        _pause()
-    return False
 
 
 def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
@@ -101,68 +34,63 @@ def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
     return np.append(np.arange(0, blocks, size), blocks)
 
 
-def in_parallel(
-    work: Callable[[NDArray[np.int64], int], Any], parts: int, threads: int | None = None
-) -> None:
-    """Call `work(claims, who)` on several threads at once, until all parts are done.
-
-    A thread that sleeps can take longer to wake than a batch takes to fuse, and a busy machine may
-    not wake it at all for a while. So nobody waits for a thread to begin: this one works at
-    once, and waits at the end only for parts that others have claimed.
-
-    It returns when all parts are finished, which may be before the other calls of `work` have
-    returned. So all that a part yields must be written before `finish`; a value that `work`
-    returns, or adds to a list after its last part, may come too late.
-
-    Args:
-        work: Claims parts until there are none, and calls `finish` after each; a kernel, or
-            Python around kernels, which release the lock.
-        parts: How many there are.
-        threads: How many may work, this one included; `thread_count()` if left out.
-    """
-    threads = max(1, min(thread_count() if threads is None else threads, parts))
-    claims = np.zeros((threads + 1, 8), np.int64)
-    others: list[Future[Any]] = []
-    # Once the main thread has ended no pool takes work any more, and this thread does it all.
-    with suppress(RuntimeError):
-        others.extend(_pool(who).submit(work, claims, who) for who in range(1, threads))
-    try:
-        work(claims, 0)
-    except BaseException:
-        wait(_begun(others))
-        raise
-    if others and not _watch(claims, parts, _LOOKS):
-        for other in _begun(others):
-            other.result()
-
-
-def _begun(others: list[Future[Any]]) -> list[Future[Any]]:
-    """Return those that have begun; the rest is called off.
-
-    One that has not begun has claimed nothing, and may never begin: when a part of one job is
-    itself a job, its thread may be the one that waits.
-    """
-    return [other for other in others if not other.cancel()]
-
-
 def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None) -> None:
     """Call `work(part)` for every part on several threads; what it returns is not kept.
+
+    A sleeping thread can take longer to wake than a batch takes to fuse, and on a busy machine much
+    longer. So this thread begins at once, never waits for others to begin, and waits at the end
+    only for parts that others have taken.
 
     >>> squares = np.zeros(4)
     >>> each_part(lambda part: squares.__setitem__(part, part**2), 4)
     >>> squares
     array([0., 1., 4., 9.])
+
+    Args:
+        work: Python around kernels, which release the lock.
+        parts: How many there are.
+        threads: How many may work, this one included; `thread_count()` if left out.
     """
-    if parts == 1:  # A request: there is nothing to share.
-        work(0)
-        return
-
-    def take(claims: NDArray[np.int64], who: int) -> None:
-        while (part := claim(claims, who, parts)) < parts:
+    threads = max(1, min(thread_count() if threads is None else threads, parts))
+    if threads == 1:  # There is nothing to share.
+        for part in range(parts):
             work(part)
-            finish(claims)
+        return
+    # Every thread has a range of its own, so that it finds in its cache what it left there; when
+    # that is done it takes from those of the others. To take the next number is one operation.
+    ends, done = [parts * who // threads for who in range(threads + 1)], list[int]()
+    ranges = [iter(range(*own)) for own in pairwise(ends)]
 
-    in_parallel(take, parts, threads)
+    def take(who: int) -> None:
+        for left in ranges[who:] + ranges[:who]:
+            for part in left:
+                work(part)
+                done.append(part)
+
+    others: list[Future[Any]] = []
+    # After the main thread has ended no pool accepts work, and this thread does all of it.
+    with suppress(RuntimeError):
+        others.extend(_pool(who).submit(take, who) for who in range(1, threads))
+    try:
+        take(0)
+    except BaseException:
+        wait(_begun(others))
+        raise
+    for _ in range(_LOOKS):
+        if len(done) == parts:
+            return
+        sleep(0)  # Give the interpreter's lock to the others.
+    for other in _begun(others):
+        other.result()
+
+
+def _begun(others: list[Future[Any]]) -> list[Future[Any]]:
+    """Return the futures that have begun, and cancel the rest.
+
+    A future that has not begun has taken no part, and may never begin: when a part of a job is
+    itself a job, its thread may be the one that waits here.
+    """
+    return [other for other in others if not other.cancel()]
 
 
 def map_parts(
@@ -185,8 +113,8 @@ def map_parts(
 def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
     """Yield what `work` makes of each part, in order; one is begun while another is worked on.
 
-    For large parts, of which few may be in memory at once: two are, however many threads there are.
-    So one can be read while another is computed, and loops of one thread are no standstill.
+    For large parts, of which at most two are in memory at once, whatever the number of threads. So
+    one can be read while another is computed.
 
     >>> list(in_turn(lambda part: part**2, 4))
     [0, 1, 4, 9]
@@ -201,7 +129,7 @@ def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
             for part in range(parts):
                 # A limit of threads holds for what is computed here, too.
                 coming.append(pool.submit(copy_context().run, work, part))
-                if len(coming) == at_once:  # Results may be large, so none waits for long.
+                if len(coming) == at_once:  # Results may be large, so they are not kept.
                     yield coming.popleft().result()
             while coming:
                 yield coming.popleft().result()
@@ -212,7 +140,7 @@ def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
 
 @cache
 def _pool(who: int) -> ThreadPoolExecutor:
-    """Return the thread of that number, always the same one for the sake of its cache."""
+    """Return the thread of a number, always the same one so that its cache is warm."""
     return ThreadPoolExecutor(1, thread_name_prefix=f"harmonrank-{who}")
 
 

@@ -27,12 +27,11 @@ class Column:
     """A column of a table.
 
     Attributes:
-        format: How numbers are written; if left out, whole numbers with commas, others in four
-            digits.
-        align: If left out, numbers stand to the right and texts to the left.
-        short: A shorter title for a terminal that has no room for the whole one.
-        widest: In a terminal, longer texts go on in the next line.
-        spare: Left out where a terminal is too narrow.
+        format: Format of numbers; by default whole numbers have commas and others four digits.
+        align: By default numbers are aligned right and texts left.
+        short: A shorter title for a narrow terminal.
+        widest: In a terminal, longer texts are wrapped.
+        spare: Left out if a terminal is too narrow.
         heading: In a terminal, its text is a line of its own above the rows that share it.
     """
 
@@ -47,12 +46,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that says more than its value.
+    """A cell with more than a value.
 
     Attributes:
-        value: The number, by which a page sorts; None where it is not known.
-        text: How it is written, in place of the column's format.
-        mark: A sign behind it; the digits above and below stay aligned.
+        value: The number, by which a page sorts; None if it is unknown.
+        text: Its text, in place of the column's format.
+        mark: A sign after it; the digits above and below stay aligned.
     """
 
     value: float | str | None
@@ -62,13 +61,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts, numbers and `Cell`s under named columns; a number not known is a dash.
+    """Rows of texts, numbers and `Cell`s under named columns; an unknown number is a dash.
 
     Attributes:
         title: A line above the table.
         emphasis: The style of a row, by its index.
-        alarms: What must not be overlooked, a line each.
-        notes: What the columns mean, a line each.
+        alarms: Warnings, a line each.
+        notes: Explanations of the columns, a line each.
     """
 
     columns: tuple[Column, ...]
@@ -87,7 +86,7 @@ class Table:
             yield [_text(value, col.format) for value, col in zip(row, self.columns, strict=True)]
 
     def aligned(self) -> list[Literal["left", "right"]]:
-        """Return where the texts of each column stand."""
+        """Return how the texts of each column are aligned."""
         return [
             column.align or ("right" if any(_is_number(row[i]) for row in self.rows) else "left")
             for i, column in enumerate(self.columns)
@@ -234,9 +233,9 @@ def _head(title: str, side: str, sortable: bool) -> str:
 
 
 def cut(name: str) -> str:
-    """Return a long name without its middle, since names often differ at their ends alone.
+    """Return a long name without its middle, as names often differ only at their ends.
 
-    A text of several words is no name, and stays whole.
+    A text of several words is not a name and is not cut.
 
     >>> cut("is_effective_view_of_at_least_thirty_seconds_3")
     'is_effective_view_o…econds_3'

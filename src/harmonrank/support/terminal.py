@@ -1,4 +1,4 @@
-"""A table in a terminal: what does not fit beside each other stands in blocks below."""
+"""A table in a terminal: columns that do not fit side by side follow in blocks below."""
 
 __all__ = ["parts", "plain"]
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from harmonrank.support.table import Column, Table, mark_of
 
-_LEAST = 12  # Characters by which a row is still known.
+_LEAST = 12  # Characters that a key needs at least.
 
 
 def plain(table: Table, width: int) -> str:
@@ -38,7 +38,7 @@ def parts(table: Table, width: int) -> Iterator[RenderableType]:
 
 
 def _lines(table: Table) -> list[list[str]]:
-    """Return the texts of each row with their marks, or with room for those of other rows."""
+    """Return the texts of each row with their marks, or with room for marks of other rows."""
     marks = [[mark_of(cell) for cell in row] for row in table.rows]
     room = [max(map(len, column)) for column in zip(*marks, strict=True)]
     return [
@@ -48,10 +48,10 @@ def _lines(table: Table) -> list[list[str]]:
 
 
 def _blocks(table: Table, lines: list[list[str]], width: int) -> list[tuple[dict[int, int], int]]:
-    """Return the columns of each block with their widths, and how far apart they are.
+    """Return the columns of each block with their widths, and the gap between them.
 
-    Where not all columns fit, the spare ones go and the texts of the key, which says what a row is
-    about, are cut; then the others are divided into blocks, each with the key.
+    If not all columns fit, spare columns are left out and the texts of the key, which names a row,
+    are cut. If that is not enough, the other columns are divided into blocks, each with the key.
     """
 
     def natural(i: int, column: Column, title: str) -> int:
@@ -83,7 +83,7 @@ def _blocks(table: Table, lines: list[list[str]], width: int) -> list[tuple[dict
 
 
 def _key(table: Table, lines: list[list[str]]) -> list[int]:
-    """Return the columns that say what a row is about: the first one, or two if these do it."""
+    """Return the columns that name a row: the first one, or two if only these are unique."""
     headings = [i for i, column in enumerate(table.columns) if column.heading]
     shown = [i for i, column in enumerate(table.columns) if not (column.heading or column.spare)]
 
@@ -101,7 +101,7 @@ def _total(widths: dict[int, int], gap: int) -> int:
 def _grid(
     table: Table, lines: list[list[str]], widths: dict[int, int], gap: int, *, first: bool
 ) -> Grid:
-    """Return a block; after the first one without rows that say nothing in it."""
+    """Return a block; blocks after the first leave out rows that are empty in them."""
     grid = Grid(box=None, padding=(0, gap, 0, 0), header_style="bold", pad_edge=False)
     aligned = table.aligned()
     for i, width in widths.items():
@@ -124,5 +124,5 @@ def _grid(
 
 
 def _set(text: str, side: str, width: int) -> str:
-    # Not by the grid, which would strip what keeps a place free for a mark.
+    # The grid would strip the spaces that keep room for a mark.
     return " " * (width - cell_len(text)) * (side == "right") + text

@@ -19,8 +19,8 @@ _limit: ContextVar[int | None] = ContextVar("harmonrank_threads", default=None)
 def thread_count() -> int:
     """Return how many threads a computation may use, itself included.
 
-    One for each core that the process may run on, and no more than OMP_NUM_THREADS where that is
-    set; `limited_threads` overrules both. It is looked up each time, as either may change.
+    One for each core that the process may run on, and at most OMP_NUM_THREADS if that is set;
+    `limited_threads` overrides both. It is looked up at each call, as both may change.
     """
     limit = _limit.get()
     if limit is not None:

@@ -8,7 +8,6 @@
 """
 
 __all__ = [
-    "BLOCK",
     "PRESETS",
     "SCHEMA",
     "Additive",
@@ -23,7 +22,6 @@ __all__ = [
     "block_generator",
     "conditional",
     "draw",
-    "draw_block",
     "draw_effects",
     "draw_requests",
     "mean_sigmoid",
@@ -40,11 +38,9 @@ __all__ = [
 ]
 
 from harmonrank.worlds.draws import (
-    BLOCK,
     Additive,
     Draws,
     block_generator,
-    draw_block,
     draw_effects,
     draw_requests,
 )

@@ -1,4 +1,4 @@
-"""Draws: effects of the context, and the randomness of a block of rows before a world uses it."""
+"""Draws: random effects of the context, and the random numbers of a block of rows."""
 
 __all__ = [
     "BLOCK",
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 BLOCK = 16_384
-"""Every block has its own generators: rows depend neither on threads nor on where a sample ends."""
+"""Every block has its own generators, so rows depend neither on threads nor on a sample's end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +91,10 @@ def _smooth(values: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The rows of a block before a world makes something of them.
+    """The random numbers of a block of rows, from which a world makes its rows.
 
     Attributes:
-        seed: What the block is drawn with.
+        seed: The seed of the block.
         block: Its number.
         request: (rows,), the number of the row at which the request begins.
         context: Category numbers of every feature.

@@ -121,7 +121,7 @@ def preset(name: str) -> PlainWorld:
 
 
 def draw(name: str, recipe: Recipe, rng: np.random.Generator) -> PlainWorld:
-    """Draw the numbers of a world; its intercepts and strengths are still to be found."""
+    """Draw the numbers of a world, without its intercepts and strengths."""
     M = len(recipe.prevalence)
     categories = {feature: draw_shares(rng, size) for feature, size in recipe.context.items()}
     loadings = np.array(recipe.loadings)
@@ -142,7 +142,7 @@ def draw(name: str, recipe: Recipe, rng: np.random.Generator) -> PlainWorld:
 
 
 def stronger(world: World, factor: Floats) -> World:
-    """Multiply Λ, σ, τ and all effects of each objective; its intercept is still to be found.
+    """Multiply Λ, σ, τ and all effects of each objective; its intercept is not adjusted.
 
     The labels get easier or harder to foresee, while the correlations of the objectives and the
     ratio of noise to signal stay.
@@ -162,17 +162,14 @@ class AnyWorld(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
-        ...
 
     @property
     def objectives(self) -> tuple[str, ...]:
         """The objectives, in order."""
-        ...
 
     @property
     def context(self) -> Mapping[str, int]:
         """The context columns, and how many values each has."""
-        ...
 
     def sample(
         self,
@@ -184,7 +181,6 @@ class AnyWorld(Protocol):
         with_truth: bool = True,
     ) -> Sample:
         """Draw rows."""
-        ...
 
 
 def world_names() -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class Sample:
     def empty(
         cls, objectives: Sequence[str], features: Iterable[str], rows: int, *, with_truth: bool
     ) -> "Sample":
-        """Return rows that are still to be filled."""
+        """Return a sample whose rows are not yet filled."""
         shape = (rows, len(objectives))
         return cls(
             scores=np.empty(shape),
@@ -68,10 +68,10 @@ def sample_blocks(
     start: int,
     horizon: int | None,
 ) -> Sample:
-    """Return rows start … start + rows of an endless stream of blocks.
+    """Return rows `start` … `start + rows` of an endless stream of blocks.
 
     Args:
-        empty: Makes a sample of so many rows that are still to be filled.
+        empty: Makes a sample of a number of rows that are not yet filled.
         block_of: Draws a whole block, given its number and the horizon.
         rows: how many.
         seed: What the blocks are drawn with.

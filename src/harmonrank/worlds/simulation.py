@@ -20,10 +20,10 @@ from harmonrank.worlds.presets import AnyWorld
 from harmonrank.worlds.sample import Sample
 
 SCHEMA = "schema.toml"
-"""The file that tells a simulated log from any other folder."""
+"""The file by which a simulated log is recognised."""
 
 FEWEST_ROWS = 4
-"""So that the test table has two rows, which is what a ranking needs."""
+"""The fewest rows; the test table then has two, which a ranking needs."""
 
 
 def world_schema(world: AnyWorld) -> Schema:
@@ -49,7 +49,7 @@ def as_frame(world: AnyWorld, sample: Sample) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What becomes of a world's rows in files; other packages change how rows are answered.
+    """Writes a world's rows to files; subclasses change how rows are answered.
 
     Attributes:
         world: Where the rows come from.

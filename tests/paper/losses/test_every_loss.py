@@ -44,7 +44,6 @@ EXACT = partial(rank_auc_loss, strength=1e-7)
 PAIR_LOSSES = {
     "square": (pairwise_square_loss, square_by_pairs),
     "logistic": (pairwise_logistic_loss, logistic_by_pairs),
-    "logistic in blocks of 3": (partial(pairwise_logistic_loss, block_size=3), logistic_by_pairs),
     "rank, nearly exact": (EXACT, one_minus_auc),
 }
 REFERENCED = {**PAIR_LOSSES, "bce": (bce_loss, bce_by_rows)}
@@ -59,7 +58,7 @@ SMOOTH = {
     "rank l2": rank_auc_loss,
     "rank kl": partial(rank_auc_loss, regularization="kl"),
     "square": pairwise_square_loss,
-    "logistic": partial(pairwise_logistic_loss, block_size=20),
+    "logistic": pairwise_logistic_loss,
     "aucm": aucm_at_ones,
     "bce": bce_loss,
 }

@@ -5,7 +5,6 @@ import torch
 
 from harmonrank.paper.losses import (
     aucm_loss,
-    pairwise_logistic_loss,
     pairwise_square_loss,
 )
 from harmonrank.support.errors import UsageError
@@ -51,11 +50,6 @@ def test_wrong_scores_or_labels_are_named(scores, labels, message):
 def test_wrong_options_are_named(options, message):
     with pytest.raises(UsageError, match=message):
         pairwise_square_loss(SCORES, LABELS, **options)
-
-
-def test_a_block_holds_at_least_one_pair():
-    with pytest.raises(UsageError, match=r"`block_size` must be at least 1\. Got 0"):
-        pairwise_logistic_loss(SCORES, LABELS, block_size=0)
 
 
 def test_the_dual_variable_must_not_be_negative():

@@ -35,18 +35,6 @@ def test_square_keeps_its_digits_far_from_zero():
     assert far.item() == pytest.approx(near.item(), rel=1e-8)
 
 
-@pytest.mark.parametrize("block_size", [1000, 1 << 14, 1 << 30])
-def test_block_size_does_not_matter(block_size):
-    scores, labels = batch(600)
-    scores.requires_grad_()
-    loss = pairwise_logistic_loss(scores, labels, block_size=block_size)
-    expected = sum(torch.nn.functional.softplus(-gaps(scores, y)).mean() for y in labels.T)
-    torch.testing.assert_close(loss, expected, rtol=1e-8, atol=0)
-    (got,) = torch.autograd.grad(loss, scores)
-    (slope,) = torch.autograd.grad(expected, scores)
-    torch.testing.assert_close(got, slope, rtol=1e-7, atol=1e-12)
-
-
 @pytest.mark.parametrize("width", [0.0, 1.0, 29.9, 63.9, 64.1, 1000.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_logistic_is_exact_for_narrow_and_wide_scores(width, weighted):
@@ -55,7 +43,7 @@ def test_logistic_is_exact_for_narrow_and_wide_scores(width, weighted):
     scores.requires_grad_()
     weight = torch.rand(500, generator=torch.Generator().manual_seed(1)).double()
     weight = weight if weighted else torch.ones_like(weight)
-    loss = pairwise_logistic_loss(scores, labels, sample_weight=weight, block_size=3000)
+    loss = pairwise_logistic_loss(scores, labels, sample_weight=weight)
     expected = torch.zeros((), dtype=torch.float64)
     for y in labels.T:
         pair_weight = torch.outer(weight[y == 1], weight[y == 0])

@@ -18,8 +18,8 @@ def test_one_logit_is_the_same_logit_for_every_objective():
     logits, labels = batch()
     weights = torch.tensor([1.0, 0.2, 5.0], dtype=torch.float64)
     each = binary_cross_entropy_with_logits(logits[:, :1].expand(-1, 3), labels, reduction="none")
-    found = bce_loss(logits[:, 0], labels, objective_weights=weights)
-    torch.testing.assert_close(found, (each @ weights).mean())
+    result = bce_loss(logits[:, 0], labels, objective_weights=weights)
+    torch.testing.assert_close(result, (each @ weights).mean())
 
 
 def test_gradient_is_probability_minus_label_even_at_zero_and_far_out():

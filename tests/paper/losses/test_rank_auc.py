@@ -131,8 +131,8 @@ def test_published_pairs_count_all_the_same():
     pairs = positive * (400 - positive)
     parts = rank_auc_loss(scores, labels, strength=2.0, return_parts=True)
     expected = (pairs * (1 - parts.soft_auc)).sum() / pairs.mean()
-    found = rank_auc_loss(scores, labels, strength=2.0, pairs="published")
-    torch.testing.assert_close(found, expected)
+    result = rank_auc_loss(scores, labels, strength=2.0, pairs="published")
+    torch.testing.assert_close(result, expected)
 
 
 def test_one_objective_is_the_same_both_ways():
@@ -172,5 +172,5 @@ def test_the_slope_is_that_of_the_rank_sums_of_soft_ranks(regularization, weight
     parts = rank_auc_loss(scores, labels, return_parts=True, **options, **given)
     torch.testing.assert_close(parts.loss, expected)
     torch.testing.assert_close(torch.from_numpy(parts.slope), slope)
-    (found,) = torch.autograd.grad(parts.loss, scores)
-    torch.testing.assert_close(found, slope)
+    (result,) = torch.autograd.grad(parts.loss, scores)
+    torch.testing.assert_close(result, slope)

@@ -110,11 +110,16 @@ def test_both_learners_take_the_same_steps(optimizer, weighted, buckets):
             for learner in learners
         ]
         assert values[0] == pytest.approx(values[1], rel=1e-6)
-    for learner in learners:
-        learner.publish()
     # Adam divides by the gradient's size, so where that is nothing its sign is rounding.
     for name, value in weights_of(networks[0]).items():
         torch.testing.assert_close(value, weights_of(networks[1])[name], rtol=1e-3, atol=1e-4)
+
+
+def test_a_fused_learner_leaves_the_weights_as_they_were():
+    network, other = new_network(), new_network()
+    FusedLearner(network, rows_of(), TRAINING)
+    for name, value in weights_of(other).items():
+        assert torch.equal(value, weights_of(network)[name])
 
 
 def test_the_same_seed_gives_the_same_weights(path):

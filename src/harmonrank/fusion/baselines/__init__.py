@@ -1,1 +1,1 @@
-"""What a good engineer would try first."""
+"""Baselines: methods that a good engineer would try first."""

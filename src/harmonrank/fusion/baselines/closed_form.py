@@ -1,6 +1,6 @@
-"""Closed forms: weight each score by 1/(π(1−π)) and add, calibrated on its own or as it comes.
+"""Closed forms: add the scores with weights 1/(π(1−π)), calibrated or as upstream gives them.
 
-Calibrations are each score's own curve, from sums over rows in blocks.
+Each score is calibrated by a curve of its own, fitted on sums over blocks of rows.
 """
 
 __all__ = [
@@ -29,7 +29,7 @@ from harmonrank.support.storage.arrays import Array
 
 @dataclass(frozen=True)
 class _Rows:
-    """A block: (rows, M) logits and labels, and what each label counts, (rows, M) or (rows, 1)."""
+    """A block: (rows, M) logits and labels, and label weights, (rows, M) or (rows, 1)."""
 
     logits: np.ndarray
     labels: np.ndarray
@@ -98,7 +98,7 @@ class RisingCurve:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """The calibration of every score; one of both kinds of curves is there."""
+    """The calibration of every score, by one of two kinds of curves."""
 
     logistic: LogisticCurves | None
     isotonic: tuple[RisingCurve, ...] = ()
@@ -134,7 +134,8 @@ class ClosedFormConfig:
 class ClosedForm(Method):
     """Fuses by s = Σ_m w_m p_m / (π_m(1−π_m)), p_m the calibrated score m.
 
-    Nothing is better if each score says all about its own objective and nothing about others.
+    It is the best fusion if each score carries all information on its own objective and none on
+    the others.
 
     >>> import polars as pl
     >>> from harmonrank.data import Schema
@@ -160,7 +161,7 @@ def _sorted_by(blocks: Blocks[FitRows], m: int) -> Iterator[SortedRows]:
 
 @dataclass(frozen=True)
 class AsTheyCome:
-    """p̂_m is what upstream gave."""
+    """Takes the scores as upstream gave them."""
 
     def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Return the scores."""
@@ -169,7 +170,7 @@ class AsTheyCome:
 
 @dataclass(frozen=True)
 class PrevalenceWeightsConfig:
-    """There is nothing to choose."""
+    """There are no options."""
 
     name: ClassVar[str] = "prevalence-weights"
     traits: ClassVar[Traits] = Traits(validates=False, workers=True)
@@ -181,9 +182,9 @@ class PrevalenceWeightsConfig:
 
 
 class PrevalenceWeights(Method):
-    """s = Σ_m w_m p̂_m / (π_m(1−π_m)), p̂_m what upstream gave: takes upstream at its word.
+    """Fuses by s = Σ_m w_m p̂_m / (π_m(1−π_m)), with the upstream scores p̂_m uncalibrated.
 
-    All it learns is the prevalence π, so it cannot over-fit: on little data it is hard to beat.
+    It learns only the prevalence π, so it cannot over-fit: with little data it is hard to beat.
     """
 
     Config = PrevalenceWeightsConfig

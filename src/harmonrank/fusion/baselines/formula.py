@@ -1,4 +1,4 @@
-"""Formulas: what engineers tune by hand, searched instead."""
+"""Formulas that engineers tune by hand, here by search."""
 
 __all__ = [
     "FORMS",
@@ -36,15 +36,15 @@ FORMS: tuple[Form, ...] = ("sum", "product", "rank")
 
 _QUANTILES = 1025
 _FINALISTS = 8
-# Of more validation rows than these the best few are told apart on all of them, in blocks.
+# With more validation rows, the best few formulas are compared on all of them, in blocks.
 _VALID_ROWS = 1_000_000
 
-_EXACT = 4  # Formulas that rows in memory cannot tell apart are few.
+_EXACT = 4  # How many formulas are compared on all validation rows.
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What makes a formula free of units: the mean and the quantiles of each score."""
+    """Mean and quantiles of each score, which make formulas free of units."""
 
     mean: Annotated[np.ndarray, Array(("M",), low=1e-300, high=1.0)]
     quantiles: Annotated[np.ndarray, Array(("M", _QUANTILES), low=0.0, high=1.0, rising=True)]
@@ -62,7 +62,7 @@ class Scale:
         """Return the share of training rows below each score, (rows, objectives)."""
         ranks = np.empty(scores.shape)
         for m, edges in enumerate(self.quantiles):
-            # Equal quantiles are one score that many rows share: it ranks in their middle.
+            # A score that many rows share fills several quantiles and ranks in their middle.
             low, high = (
                 np.searchsorted(edges, scores[:, m]),
                 np.searchsorted(edges, scores[:, m], side="right"),
@@ -112,8 +112,8 @@ class SearchObjective:
         scores, ranks: (rows, objectives), and the share of training rows below each score.
         labels: (rows, objectives), or outcomes.
         sample_weight: (rows,) or None.
-        weights: (objectives,) what each AUC counts.
-        scale: What makes formulas free of units.
+        weights: (objectives,) the weight of each AUC.
+        scale: Makes formulas free of units.
     """
 
     scores: np.ndarray
@@ -126,12 +126,12 @@ class SearchObjective:
     def __call__(self, formula: Formula) -> float:
         """Return the value of one formula."""
         fused = formula(self.scores, self.ranks, self.scale, _signs(self.weights))
-        # An objective that the rows do not show cannot vote.
+        # An objective that is absent from the rows does not count.
         areas = auc(fused, self.labels, sample_weight=self.sample_weight)
         return float(np.nansum(self.weights * areas))
 
     def each(self, formulas: Sequence[Formula]) -> list[float]:
-        """Return the values of formulas that do not depend on one another, by all workers."""
+        """Return the values of independent formulas, computed by all workers."""
         engine = current_engine()
         if engine.workers == 1:
             return _values(formulas, self)
@@ -149,8 +149,8 @@ class FormulaFit:
     """The formula that won the search.
 
     Attributes:
-        formula: With the best AUC-sum on the validation rows.
-        scale: What makes it free of units.
+        formula: The one with the best AUC-sum on the validation rows.
+        scale: Makes it free of units.
         signs: (M,) −1 of an unwanted objective, 1 of others.
     """
 
@@ -233,10 +233,10 @@ def _signs(weights: np.ndarray) -> np.ndarray:
 def thinned(
     blocks: Blocks[FitRows], rows: int, pi: np.ndarray, wanted: int, rng: np.random.Generator
 ) -> FitRows:
-    """Draw about this many rows, positives of rare objectives first, and weigh them to make up.
+    """Draw about `wanted` rows, more of rare positives, and weight them to stay unbiased.
 
     The chance of a row is in proportion to 1 + Σ_m y_m/π_m, so that each objective's positives get
-    the same share of the sample, and a row counts for one over its chance: AUCs are not biased.
+    the same share of the sample. A row is weighted by one over its chance, so AUCs are unbiased.
 
     Args:
         blocks: The rows.
@@ -251,7 +251,7 @@ def thinned(
     for number in range(len(blocks)):
         block = blocks[number]
         chance = np.minimum((1.0 + block.labels @ rare) * share, 1.0)
-        # Numbers that are drawn in parts are those that are drawn at once.
+        # A generator gives the same numbers in parts as at once.
         some = np.flatnonzero(rng.random(block.rows) < chance)
         part = block.taken(some)
         parts.append(replace(part, weight=part.weights() / chance[some]))
@@ -276,7 +276,7 @@ def best_formula(
         values: What each formula reached on some rows.
         blocks: All rows.
         rows: How many there are.
-        weights: (M,) what each AUC counts.
+        weights: (M,) the weight of each AUC.
     """
     few = np.argsort(-np.asarray(values), kind="stable")[:_EXACT]
 

@@ -53,9 +53,9 @@ class FormulaGridConfig(FormulaConfig):
         coarse = max(self.trials // 2, 1)
         best: tuple[float, np.ndarray] | None = None
         points = _grid(form, objectives, coarse, rng)
-        values = evaluate.each([_formula_of_grid(form, point) for point in points])
-        for value, point in zip(values, points, strict=True):
-            yield value, _formula_of_grid(form, point)
+        formulas = [_formula(form, point, objectives) for point in points]
+        for value, formula, point in zip(evaluate.each(formulas), formulas, points, strict=True):
+            yield value, formula
             if best is None or value > best[0]:
                 best = value, point
         assert best is not None
@@ -67,9 +67,10 @@ class FormulaGridConfig(FormulaConfig):
                 for axis in range(len(best[1]) * 2):
                     point = best[1].copy()
                     point[axis // 2] += step if axis % 2 else -step
-                    value = evaluate(_formula_of_grid(form, point))
+                    formula = _formula(form, point, objectives)
+                    value = evaluate(formula)
                     left -= 1
-                    yield value, _formula_of_grid(form, point)
+                    yield value, formula
                     if value > best[0]:
                         best, moved = (value, point), True
 
@@ -103,10 +104,10 @@ def _grid(form: Form, objectives: int, points: int, rng: np.random.Generator) ->
     return np.concatenate([even, grid[: max(points - 1, 0)]])
 
 
-def _formula_of_grid(form: Form, point: np.ndarray) -> Formula:
-    if form != "product":
-        return Formula(form, point, np.zeros_like(point))
-    return Formula(form, point[:-1], np.full(len(point) - 1, point[-1]))
+def _formula(form: Form, point: np.ndarray, objectives: int) -> Formula:
+    """Return the formula of a point: log a of each objective; of a product log b, one or each."""
+    log_b = np.clip(point[objectives:], -12, 6) if form == "product" else 0.0
+    return Formula(form, point[:objectives], np.full(objectives, log_b))
 
 
 @dataclass(frozen=True)
@@ -133,10 +134,9 @@ class FormulaCemConfig(FormulaConfig):
             points[0] = mean
             # Only ratios of the a count: without this their common factor would wander.
             points[:, :objectives] -= points[:, :objectives].mean(axis=1, keepdims=True)
-            formulas = [_formula_of_draw(form, point, objectives) for point in points]
+            formulas = [_formula(form, point, objectives) for point in points]
             values = np.array(evaluate.each(formulas))
-            for value, point in zip(values, points, strict=True):
-                yield float(value), _formula_of_draw(form, point, objectives)
+            yield from zip(values.tolist(), formulas, strict=True)
             left -= len(points)
             elite = points[np.argsort(-values, kind="stable")[:_ELITE]]
             mean, spread = elite.mean(axis=0), elite.std(axis=0) + _KEPT * spread
@@ -146,11 +146,6 @@ class FormulaCem(Method):
     """The formula with the best AUC-sum: see `FormulaCemConfig` for the search."""
 
     Config = FormulaCemConfig
-
-
-def _formula_of_draw(form: Form, point: np.ndarray, objectives: int) -> Formula:
-    log_b = np.zeros(objectives) if form != "product" else np.clip(point[objectives:], -12, 6)
-    return Formula(form, point[:objectives], log_b)
 
 
 @dataclass(frozen=True)
@@ -168,13 +163,14 @@ class FormulaTpeConfig(FormulaConfig):
         sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), multivariate=True)
         with _quiet(optuna):
             study = optuna.create_study(direction="maximize", sampler=sampler)
-        even = {f"a{m}": 0.0 for m in range(objectives)}
+        ranges = {f"a{m}": (-_WIDEST, _WIDEST) for m in range(objectives)}
         if form == "product":
-            even |= {f"b{m}": -2.0 for m in range(objectives)}
-        study.enqueue_trial(even)
+            ranges |= {f"b{m}": (-8.0, 3.0) for m in range(objectives)}
+        study.enqueue_trial({name: 0.0 if name[0] == "a" else -2.0 for name in ranges})
         for _ in range(self.trials):
             trial = study.ask()
-            formula = _formula_of_trial(form, trial, objectives)
+            point = [trial.suggest_float(name, *ends) for name, ends in ranges.items()]
+            formula = _formula(form, np.array(point), objectives)
             value = evaluate(formula)
             with _quiet(optuna):
                 study.tell(trial, value)
@@ -185,14 +181,6 @@ class FormulaTpe(Method):
     """The formula with the best AUC-sum: see `FormulaTpeConfig` for the search."""
 
     Config = FormulaTpeConfig
-
-
-def _formula_of_trial(form: Form, trial: Any, objectives: int) -> Formula:
-    log_a = [trial.suggest_float(f"a{m}", -_WIDEST, _WIDEST) for m in range(objectives)]
-    log_b = [0.0] * objectives
-    if form == "product":
-        log_b = [trial.suggest_float(f"b{m}", -8.0, 3.0) for m in range(objectives)]
-    return Formula(form, np.array(log_a), np.array(log_b))
 
 
 @contextmanager

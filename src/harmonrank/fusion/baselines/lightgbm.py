@@ -1,4 +1,4 @@
-"""LightGBM: the probability of each objective by boosted trees, best weights on top."""
+"""LightGBM: the probability of each objective by boosted trees."""
 
 __all__ = ["LightGBM", "LightGBMConfig"]
 
@@ -17,7 +17,7 @@ from harmonrank.support.options import Count, Nonnegative, Rate
 from harmonrank.support.parallel import map_parts
 
 Leaves = Annotated[int, Meta(ge=2, le=131_072)]
-"""What LightGBM can grow."""
+"""The tree sizes that LightGBM allows."""
 
 _UNSEEN_TREES = 100
 
@@ -42,7 +42,7 @@ class LightGBMConfig:
     """How trees are grown; validation chooses the leaves and the number of trees per objective.
 
     Attributes:
-        leaves: Tree sizes that are tried.
+        leaves: Tree sizes to try.
         leaf_rows: Fewest rows of a leaf.
         leaf_positives: Least curvature Σ p(1−p) of a leaf, which for a rare objective is about
             its number of positives.
@@ -86,8 +86,7 @@ class LightGBMConfig:
             loss = "cross_entropy" if graded else "binary"
             return self._boost(lightgbm, sets[0], sets[1] if known else None, rows.seed, loss)
 
-        # One objective per thread: threads inside a tree wait for each other at every node, and on
-        # a busy machine mostly wait.
+        # One objective per thread: threads within a tree wait for each other at every node.
         boosters = map_parts(boost, range(M))
         return TreeFit(Trees.of([booster.model_to_string() for booster in boosters]))
 
@@ -128,8 +127,8 @@ class LightGBMConfig:
 class LightGBM(Method):
     """One boosted classifier per objective on all scores and the context; extra `lightgbm`.
 
-    Context features are categories; the unknown one is a category too. LightGBM grows the trees;
-    they are kept and scored as `Trees`, so that a fitted model needs it no more.
+    Context features are categories, with one for unknown values. LightGBM grows the trees. They
+    are stored and scored as `Trees`, so a fitted model does not need LightGBM.
     """
 
     Config = LightGBMConfig

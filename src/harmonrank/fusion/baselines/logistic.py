@@ -1,4 +1,4 @@
-"""Logistic: the probability of each objective from all scores and the context, best weights."""
+"""Logistic: the probability of each objective from all scores and the context."""
 
 __all__ = ["FARTHEST", "Logistic", "LogisticConfig", "LogisticFit", "logit_scale"]
 
@@ -24,10 +24,10 @@ from harmonrank.support.options import Positive
 from harmonrank.support.storage.arrays import Array
 
 _FIRST_ROWS = 50_000
-# Keeps separable labels finite, and nothing else.
+# Only keeps coefficients finite where labels are separable.
 _OWN_RIDGE = 1e-3
 FARTHEST = 8.0
-"""Beyond this a standardised logit tells the upstream model's clipping, not its opinion."""
+"""A standardised logit beyond this reflects the upstream model's clipping, not its opinion."""
 _LARGEST_LOGIT = 1e3
 
 
@@ -60,7 +60,7 @@ class LogisticFit:
 
 @dataclass(frozen=True)
 class LogisticConfig:
-    """How strongly coefficients may be pulled to 0, in rows; validation chooses per objective."""
+    """Candidate ridge strengths, in rows, of which validation chooses one per objective."""
 
     name: ClassVar[str] = "logistic"
     traits: ClassVar[Traits] = Traits(workers=True)
@@ -76,7 +76,7 @@ class LogisticConfig:
     def fit(self, rows: TrainingRows) -> LogisticFit:
         """Fit all ridges, from strong to weak, and keep the best of each objective."""
         centre, spread = logit_scale(rows.train)
-        # A score that never changes says nothing; any scale will do.
+        # A constant score carries no information, so any scale will do.
         spread = np.where(spread > 0, spread, 1.0)
         search = _Search(self.ridges, (centre, spread, rows.slots), rows.seed)
         return LogisticFit(centre, spread, self._theta(rows, search), rows.slots)
@@ -84,7 +84,7 @@ class LogisticConfig:
     def _theta(self, rows: TrainingRows, search: "_Search") -> np.ndarray:
         if not rows.schema.given:
             return search.best(rows.train, rows.valid)
-        # Objectives that are given the same are fitted together, on the rows that show them.
+        # Objectives with the same condition are fitted in one call, on the rows that show them.
         given = [rows.schema.given.get(name) for name in rows.schema.names]
         fits: dict[str | None, np.ndarray] = {}
         for m, parent in enumerate(given):
@@ -98,9 +98,9 @@ class LogisticConfig:
 class Logistic(Method):
     """p_m = σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), x the standardised logits of all scores.
 
-    What a good engineer would try first: one regression per objective on the scores of all
-    objectives and the context, ridge chosen on the validation rows, optimal weights on top. The
-    objective's own score is not shrunk: a strong ridge leaves its calibration, as `closed-form`.
+    One regression per objective on the scores of all objectives and the context. The ridge is
+    chosen on the validation rows, and the probabilities are fused with the optimal weights. The
+    objective's own score is not shrunk, so that with a strong ridge it equals `closed-form`.
     """
 
     Config = LogisticConfig
@@ -108,10 +108,10 @@ class Logistic(Method):
 
 @dataclass(frozen=True)
 class _Search:
-    """Fits with several ridges, of which validation chooses.
+    """Fits with several ridges and lets validation choose.
 
     Attributes:
-        ridges: That are tried.
+        ridges: The ridges to try.
         scale: Centre and spread of the logits, and slots.
         seed: Decides the rows of the first guess.
     """

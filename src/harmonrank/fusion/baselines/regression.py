@@ -1,7 +1,7 @@
-"""Ridge logistic regressions of many labels on numbers and codes, fitted together.
+"""Ridge logistic regressions of many labels on numbers and codes, fitted in parallel.
 
-All that is asked of the rows are sums, so they may be in blocks of which one at a time is in
-memory; the sums of blocks are added in their order.
+A fit needs only sums over the rows, so the rows may be in blocks of which one is in memory at a
+time. The sums of blocks are added in order.
 """
 
 __all__ = ["Design", "RidgeRows", "fit_ridge", "log_loss", "predict"]
@@ -53,11 +53,11 @@ class Design:
 
 @dataclass(frozen=True)
 class RidgeRows(Design):
-    """A block of rows of which regressors and labels are known.
+    """A block of rows with regressors and labels.
 
     Attributes:
         labels: (rows, objectives) of 0 and 1; as float64 also between them.
-        weight: (rows,) what each counts; None if all count the same.
+        weight: (rows,) the weight of each; None if all are equal.
         first: The place of the first one in the log.
     """
 
@@ -67,7 +67,7 @@ class RidgeRows(Design):
 
     @property
     def weights(self) -> np.ndarray:
-        """What each row counts."""
+        """The weight of each row."""
         return np.ones(len(self.numbers)) if self.weight is None else self.weight
 
 
@@ -105,7 +105,7 @@ def fit_ridge(
     """Return θ_m minimising Σ_i v_i logloss(y_im, σ(x_i·θ_m)) + ½ Σ_k λ_km θ_km², for each m.
 
     Newton steps, by conjugate gradients where the context has so many values that the matrix of
-    second derivatives would be large. All objectives step together and share the reading of the
+    second derivatives would be large. All objectives step in parallel and share the reading of the
     rows.
 
     Args:
@@ -150,11 +150,8 @@ def _values(rows: RidgeRows, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     value = np.zeros((PIECES, theta.shape[1]))
     slope, diagonal = np.zeros((2, PIECES, *theta.shape))
 
-    def work(piece: int) -> None:
-        given = rows.numbers, rows.codes, rows.labels, weight, theta
-        add_values(piece, *given, value, slope, diagonal)
-
-    each_part(work, PIECES)
+    given = rows.numbers, rows.codes, rows.labels, weight, theta, value, slope, diagonal
+    each_part(lambda piece: add_values(piece, *given), PIECES)
     return value.sum(axis=0), slope.sum(axis=0), diagonal.sum(axis=0), float(weight.sum())
 
 
@@ -175,10 +172,8 @@ def _hessian(rows: RidgeRows, theta: np.ndarray) -> tuple[np.ndarray]:
     theta, weight = theta.copy(), rows.weights
     pieces = np.zeros((HESSIAN_PIECES, rows.size, rows.size, theta.shape[1]))
 
-    def work(piece: int) -> None:
-        add_hessian(piece, rows.numbers, rows.codes, weight, theta, pieces)
-
-    each_part(work, HESSIAN_PIECES)
+    given = rows.numbers, rows.codes, weight, theta, pieces
+    each_part(lambda piece: add_hessian(piece, *given), HESSIAN_PIECES)
     return (pieces.sum(axis=0),)
 
 
@@ -212,8 +207,6 @@ def _image(rows: RidgeRows, theta: np.ndarray, direction: np.ndarray) -> tuple[n
     theta, direction, weight = theta.copy(), direction.copy(), rows.weights
     image = np.zeros((PIECES, *direction.shape))
 
-    def work(piece: int) -> None:
-        add_image(piece, rows.numbers, rows.codes, weight, theta, direction, image)
-
-    each_part(work, PIECES)
+    given = rows.numbers, rows.codes, weight, theta, direction, image
+    each_part(lambda piece: add_image(piece, *given), PIECES)
     return (image.sum(axis=0),)

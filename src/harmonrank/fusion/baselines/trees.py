@@ -1,4 +1,4 @@
-"""Trees: boosted trees as arrays that can be checked, and the kernel that scores with them."""
+"""Trees: boosted trees as arrays, which can be checked, and the kernel that scores them."""
 
 __all__ = ["Trees"]
 
@@ -33,12 +33,12 @@ class Trees:
     Attributes:
         first: (M + 1,) where the trees of each objective begin, and the end.
         root: (trees,) node or leaf at which each tree begins.
-        feature: (nodes,) which one a node asks for.
+        feature: (nodes,) the feature that a node tests.
         threshold: (nodes,) largest number that goes left.
         bits: (nodes,) where the set of categories that go left begins; −1 for a number.
         words: (nodes,) how many words that set has.
         left, right: (nodes,) children.
-        leaf: (leaves,) what each adds to the logit.
+        leaf: (leaves,) the logit that each adds.
         sets: (words,) categories as bits.
     """
 
@@ -55,7 +55,7 @@ class Trees:
 
     @classmethod
     def of(cls, models: Sequence[str]) -> Self:
-        """Take over the trees of each objective from the text of LightGBM's own model."""
+        """Parse the trees of each objective from the text of LightGBM's own models."""
         every = [_parsed(text) for text in models]
         trees = [tree for model in every for tree in model]
         first = np.cumsum([0, *(len(model) for model in every)])

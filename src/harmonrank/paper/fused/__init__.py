@@ -1,4 +1,4 @@
-"""The network on the CPU at full speed: tables and kernels that stand in for it, and say when."""
+"""The network on the CPU at full speed: its tables and kernels, and which networks they cover."""
 
 from harmonrank.paper.fused._backward import TrainingStep
 from harmonrank.paper.fused._folding import Relation, WeightVector

@@ -1,18 +1,19 @@
 """Training step: fused scores with the derivatives of each row, and the backward pass."""
 
-__all__ = ["TrainingStep", "derive_rows", "scatter_parts", "step_parts"]
+__all__ = ["TrainingStep", "derive_rows", "scatter_rows", "step_rows"]
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.model.scorer.head_room import aligned
 from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._forward import fuse_rows
-from harmonrank.paper.fused._rows import aligned, load_rows, place_codes
+from harmonrank.paper.fused._rows import load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
 from harmonrank.support.kernel import lane_function, lane_kernel
-from harmonrank.support.parallel import claim, edges_of, finish, in_parallel
+from harmonrank.support.parallel import each_part, edges_of
 from harmonrank.support.simd import ROWS, SINGLES, double_lanes, item, lanes, put_lanes, row_lanes
 from harmonrank.support.simd_maths import of_all, transpose, widened
 
@@ -23,7 +24,7 @@ Array = NDArray[Any]
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
-_STEP_ROWS = 1024  # Some part of a tenth of a millisecond.
+_STEP_ROWS = 2048  # A tenth of a millisecond or so.
 
 
 @lane_function
@@ -34,9 +35,9 @@ def derive_rows(
     """Write ∂s/∂(x, y, z, …) of every objective and ∂s/∂u into J, one row after the other.
 
     These are eqs. 9, 10 and 11 of docs/kernels.md; ∂s/∂A, eq. 7 of docs/kernels.md, is never kept.
-    D has room for the same, the row being the last axis; each objective has a multiple of eight
-    fields there. What is never written is the derivative of what is added as it is, 1, and of
-    nothing, 0. Sums are kept in registers, each written once.
+    D has room for the same with rows as the last axis; each objective has a multiple of eight
+    fields there. Constant derivatives, 1 and 0, are never written. Sums are kept in registers and
+    written once.
     """
     wide = -(-F // SINGLES) * SINGLES
     for i in range(M):  # p_i and one over the sum of A_i become ∂s/∂(A o)_i and ∂s/∂(A c)_i
@@ -117,81 +118,65 @@ def _derive_question(
 
 
 @lane_kernel
-def step_parts(
-    claims: Array, who: int, rows: Any, D: Array, J: Array, fused: Array, network: Any, room: Any
+def step_rows(
+    begin: int, end: int, rows: Any, D: Array, J: Array, fused: Array, network: Any, room: Any
 ) -> None:
-    """Fuse rows part by part, as long as there are parts that no other thread has claimed.
-
-    All results of a part are written before it counts as finished: the caller may go on as soon
-    as all parts are, and before this function returns.
+    """Fuse some rows of a batch and keep their derivatives.
 
     Args:
-        claims: Of `support.parallel`.
-        who: The number of this thread.
-        rows: Edges of the parts, which rows they are, and the codes and shares of all rows; a part
-            is `codes[index]` and `shares[index]` between two edges.
+        begin: The first row, a multiple of sixteen.
+        end: After the last one.
+        rows: Which rows the batch is made of, and the codes and shares of all rows; the batch is
+            `codes[index]` and `shares[index]`.
         D: Room for the derivatives of sixteen rows.
         J: Filled with the derivatives of every row, (rows, derivatives), flat.
         fused: Filled with scores.
         network: `Tables.network`.
         room: The fields of a `Room`.
     """
-    edges, index, codes, shares = rows
+    index, codes, shares = rows
     first, cells, contexts, M, F, d, W, attend, ask, smooth, bias = network
     place, share, cell, u, A, own, s, turned = room
-    while True:
-        part = claim(claims, who, len(edges) - 1)
-        if part >= len(edges) - 1:
-            return
-        for start in range(edges[part], edges[part + 1], ROWS):
-            place_codes(codes, shares, index, start, M, first, smooth, place, share, turned)
-            load_rows(
-                place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned
-            )
-            fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
-            derive_rows(M, F, d, ask, smooth, cell, u, A, own, s, D, J, start)
-            put_lanes(fused, start, row_lanes(s, 0))
-        finish(claims)
+    for start in range(begin, end, ROWS):
+        place_codes(codes, shares, index, start, M, first, smooth, place, share, turned)
+        load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
+        fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
+        derive_rows(M, F, d, ask, smooth, cell, u, A, own, s, D, J, start)
+        put_lanes(fused, start, row_lanes(s, 0))
 
 
 @lane_kernel
-def scatter_parts(
-    claims: Array, who: int, rows: Any, slope: Array, J: Array, M: int, first: Array, smooth: bool,
-    sums: Any,
+def scatter_rows(
+    begin: int, end: int, part: int, rows: Any, slope: Array, J: Array, M: int, first: Array,
+    smooth: bool, sums: Any,
 ) -> None:  # fmt: skip
-    """Add ∂L/∂cells and ∂L/∂contexts of each part, given ∂L/∂s and what `step_parts` kept.
+    """Add ∂L/∂cells and ∂L/∂contexts of some rows, given ∂L/∂s and what `step_rows` kept.
 
-    Parts are claimed as there; each has sums of its own, so that it does not matter who makes
-    them. They begin at zero and are float64, as a popular bucket takes thousands of terms.
+    Each part of a batch has sums of its own, so that it does not matter who makes them. They begin
+    at zero and are float64, as a popular bucket takes thousands of terms.
 
     Args:
-        claims: Of `support.parallel`.
-        who: The number of this thread.
-        rows: As for `step_parts`.
+        begin: The first row.
+        end: After the last one.
+        part: Which part of the batch these rows are.
+        rows: As for `step_rows`.
         slope: ∂L/∂s.
         J: The derivatives of every row.
         M: How many objectives there are.
         first: Of `Tables`.
         smooth: Of `Tables`.
         sums: `cells`, (parts, rows of the table, wide), and `contexts`, (parts, rows of the table,
-            asked), both flat, a row being filled up to a multiple of eight numbers; wide, asked.
+            asked), both flat, a row being filled up to a multiple of eight numbers; wide, asked;
+            and how many numbers a part has in both.
     """
-    (edges, index, codes, shares), (cells, contexts, wide, asked) = rows, sums
-    parts = len(edges) - 1
-    while True:
-        part = claim(claims, who, parts)
-        if part >= parts:
-            return
-        of_cells, of_contexts = part * (len(cells) // parts), part * (len(contexts) // parts)
-        _scatter_cells(
-            edges[part], edges[part + 1], index, codes, shares, slope, J, M, first, smooth, cells,
-            of_cells, wide, asked,
-        )  # fmt: skip
-        _scatter_contexts(
-            edges[part], edges[part + 1], index, codes, slope, J, M, first, contexts, of_contexts,
-            wide, asked,
-        )  # fmt: skip
-        finish(claims)
+    (index, codes, shares), (cells, contexts, wide, asked, per_cells, per_contexts) = rows, sums
+    _scatter_cells(
+        begin, end, index, codes, shares, slope, J, M, first, smooth, cells, part * per_cells,
+        wide, asked,
+    )  # fmt: skip
+    _scatter_contexts(
+        begin, end, index, codes, slope, J, M, first, contexts, part * per_contexts, wide, asked
+    )
 
 
 @lane_function
@@ -199,7 +184,7 @@ def _scatter_cells(
     low: int, high: int, index: Array, codes: Array, shares: Array, slope: Array, J: Array, M: int,
     first: Array, smooth: bool, cells: Array, of_cells: int, wide: int, asked: int,
 ) -> None:  # fmt: skip
-    """Add to the row of each score, or divide between the two rows that are mixed."""
+    """Add to the table row of each score, or to the two rows that it is interpolated from."""
     columns = len(first)
     for row in range(low, high):
         i, own = item(index, row), row * (M * wide + asked)
@@ -240,11 +225,11 @@ class TrainingStep:
         network: Gives the shape; its weights are read once, into `weights`.
         scores: (rows, objectives).
         context: (rows, features) codes.
-        threads: How many work at once; the last digits of a gradient depend on it.
+        threads: How many threads work at once; the last digits of a gradient depend on it.
 
     Attributes:
-        weights: To be changed between steps.
-        gradient: Of the last `backward`, laid out like the weights.
+        weights: The weights of the next step.
+        gradient: The gradient of the last `backward`, laid out like the weights.
     """
 
     def __init__(
@@ -275,27 +260,31 @@ class TrainingStep:
             self._batch = _Batch(tables, index, self._threads)
         self._batch.index, batch = index, self._batch
         fused = np.empty(-(-len(index) // ROWS) * ROWS, np.float32)
-        rows, network = (batch.small, index, self._codes, self._shares), tables.network
+        rows, network = (index, self._codes, self._shares), tables.network
 
-        def work(claims: Array, who: int) -> None:
-            kept = batch.rows_last[who], batch.J, fused
-            step_parts(claims, who, rows, *kept, network, tuple(batch.rooms[who]))
+        def work(part: int) -> None:
+            room, rows_last = batch.rooms.pop()  # There is one for each thread.
+            ends = batch.small[part], batch.small[part + 1]
+            step_rows(*ends, rows, rows_last, batch.J, fused, network, room)
+            batch.rooms.append((room, rows_last))
 
-        in_parallel(work, len(batch.small) - 1, self._threads)
+        each_part(work, len(batch.small) - 1, self._threads)
         return fused[: len(index)]
 
     def backward(self, slope: NDArray[np.float32]) -> None:
         """Compute the gradient, given ∂L/∂s of the rows of the last `forward`."""
         tables, batch = self._tables, self._batch
         batch.d_cells[:] = batch.d_contexts[:] = 0
-        rows = batch.large, batch.index, self._codes, self._shares
-        network = tables.config.objectives, tables.first, tables.smooth
-        sums = batch.d_cells, batch.d_contexts, *batch.widths
+        rows, parts = (batch.index, self._codes, self._shares), len(batch.large) - 1
+        M, first, smooth = tables.config.objectives, tables.first, tables.smooth
+        sizes = batch.d_cells.size // max(parts, 1), batch.d_contexts.size // max(parts, 1)
+        sums = batch.d_cells, batch.d_contexts, *batch.widths, *sizes
 
-        def work(claims: Array, who: int) -> None:
-            scatter_parts(claims, who, rows, slope, batch.J, *network, sums)
+        def work(part: int) -> None:
+            ends = batch.large[part], batch.large[part + 1]
+            scatter_rows(*ends, part, rows, slope, batch.J, M, first, smooth, sums)
 
-        in_parallel(work, len(batch.large) - 1, self._threads)
+        each_part(work, parts, self._threads)
         wide, asked = batch.widths
         cells = _added(batch.d_cells, tables.cells, wide)
         contexts = _added(batch.d_contexts, tables.contexts, asked)
@@ -309,34 +298,35 @@ class _Batch:
     def __init__(self, tables: Tables, index: NDArray[np.int64], threads: int) -> None:
         self.index, rows = index, len(index)
         self.small = edges_of(rows, _STEP_ROWS)
-        # Sums cost as much as their tables are large, so there are no more than threads.
+        # The cost of sums grows with their tables, so there is one part for each thread.
         self.large = edges_of(rows, max(_STEP_ROWS, -(-rows // threads)))
-        # Lanes are written and added by eight, so that rows are filled up to a multiple of it.
+        # Numbers are written and added by eight, so rows are padded to a multiple of eight.
         self.widths = tuple(
             -(-table.shape[1] // SINGLES) * SINGLES for table in (tables.cells, tables.contexts)
         )
         wide, asked = self.widths
         derivatives = tables.config.objectives * wide + asked
-        self.J = aligned(-(-rows // ROWS) * ROWS * derivatives)
-        self.rooms = [tables.room() for _ in range(threads)]
-        self.rows_last = [_derivatives(tables, wide, derivatives) for _ in range(threads)]
+        self.J = aligned(-(-rows // ROWS) * ROWS * derivatives, np.float32)
+        self.rooms = [
+            (tuple(tables.room()), _derivatives(tables, wide, derivatives)) for _ in range(threads)
+        ]
         parts = max(1, len(self.large) - 1)
         self.d_cells = aligned(parts * len(tables.cells) * wide, np.float64)
         self.d_contexts = aligned(parts * len(tables.contexts) * asked, np.float64)
 
 
 def _added(sums: NDArray[np.float64], table: NDArray[Any], wide: int) -> NDArray[np.float64]:
-    """Add the sums of all parts in a fixed order, so that timing does not decide the last digit."""
+    """Add the sums of all parts in a fixed order, so that results do not depend on timing."""
     total = sums.reshape(-1, len(table), wide).sum(axis=0)
     return np.ascontiguousarray(total[:, : table.shape[1]])
 
 
 def _derivatives(tables: Tables, wide: int, count: int) -> NDArray[np.float32]:
-    """Return room for the derivatives of sixteen rows, with those that are always the same."""
-    room = aligned(count * ROWS)
+    """Return room for the derivatives of sixteen rows, with the constant ones filled in."""
+    room = aligned(count * ROWS, np.float32)
     objectives, fields = tables.config.objectives, tables.cells.shape[1]
     by_field = room.reshape(count, ROWS)
-    by_field[fields - 1 : objectives * wide : wide] = 1  # The last field is added as it is.
+    by_field[fields - 1 : objectives * wide : wide] = 1  # The derivative of the last field is 1.
     if not tables.config.cross_attention:
         by_field[objectives * wide] = 1  # So is what the context adds.
     return room

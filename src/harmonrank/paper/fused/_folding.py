@@ -25,7 +25,7 @@ class WeightVector:
     """A float64 vector with named views, laid out like a network's parameters.
 
     Args:
-        like: Arrays or tensors by name, whose values are taken over.
+        like: Arrays or tensors by name, whose values are copied.
 
     >>> weights = WeightVector({"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0])})
     >>> weights.vector
@@ -46,7 +46,7 @@ class WeightVector:
     @classmethod
     def of(cls, network: "nn.Module") -> Self:
         """Return the weights of a network."""
-        return cls(_parameters(network))
+        return cls({name: value.detach().numpy() for name, value in network.named_parameters()})
 
     def __getitem__(self, name: str) -> Vector:
         return self._views[name]
@@ -56,33 +56,18 @@ class WeightVector:
         parts = [np.full(view.size, float(chosen(name))) for name, view in self._views.items()]
         return np.concatenate(parts)
 
-    def read(self, network: "nn.Module") -> None:
-        """Take over a network's parameters."""
-        for name, value in _parameters(network).items():
-            self._views[name][...] = value
-
-    def write(self, network: "nn.Module") -> None:
-        """Give a network these parameters, in its own precision."""
-        for name, value in _parameters(network).items():
-            value[...] = self._views[name]
-
-
-def _parameters(network: "nn.Module") -> dict[str, NDArray[Any]]:
-    """Return a network's parameters as arrays that share its memory."""
-    return {name: value.detach().numpy() for name, value in network.named_parameters()}
-
 
 class Relation:
-    """Three small matrices that stand for all projections, and the chain rule back to these.
+    """Three small matrices that replace all projections, and the chain rule back to these.
 
     They are those of eqs. 1, 2 and 3 of docs/kernels.md; without cross-attention U and V differ.
 
     Attributes:
         G: (d, d), the attention of token i to j is xᵢᵀ G xⱼ before the softmax.
-        U: (d, features), u = U P is what the context P asks for; without cross-attention the
+        U: (d, features), u = U P is the query of the context P; without cross-attention the
             (1, features) weights of P itself.
-        V: (d, 1), z = Vᵀ x is what a token adds to the score once attended to; without
-            cross-attention (d, objectives), by who listens.
+        V: (d, 1), z = Vᵀ x is what a token adds to the score when it is attended to; without
+            cross-attention (d, objectives), by the attending objective.
     """
 
     def __init__(self, weights: WeightVector, config: NetworkConfig) -> None:
@@ -133,12 +118,12 @@ class Agnostic:
     """The gate and the linear path of every row x of the score table.
 
     l = g κ + t with the gate g = σ(q), where q = w · x + b, κ = w2 · x and t = w3 · x. These three
-    are linear in x, so that mixing two rows of them is exact; l, which is not, is then left to the
-    kernel. Otherwise it is made here: some thousand rows of width 2, for which one loop each way
-    takes less time than the calls of a dozen array operations.
+    are linear in x, so that interpolating them is exact; l is not linear, and the kernel then
+    computes it. Without interpolation it is computed here: a few thousand rows of width 2, for
+    which one loop each way is faster than a dozen array operations.
 
     Attributes:
-        columns: q, κ and t where rows are mixed, (objectives · rows, 3); else l, (…, 1).
+        columns: q, κ and t with interpolation, (objectives · rows, 3); otherwise l, (…, 1).
     """
 
     def __init__(

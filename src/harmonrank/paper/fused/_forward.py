@@ -1,7 +1,7 @@
 """Scorer: a network compiled into tables and one kernel, eq. 4 and eq. 5 of docs/kernels.md.
 
-Rows go sixteen at a time, filled up at the end, so that a row meets the same instructions wherever
-it stands: its score is the same to the last bit in any company.
+Rows are scored sixteen at a time, filled up at the end. So every row passes through the same
+instructions, and its score is the same to the last bit whatever other rows are scored.
 """
 
 __all__ = ["Scorer", "covers", "fuse_rows", "score_rows"]
@@ -92,7 +92,7 @@ def _hear(
 
 @lane_function
 def _voices(M: int, ask: bool, own: Array) -> Any:
-    """Return Σ_i p_i o_i with p = softmax(c); without cross-attention all voices count in full."""
+    """Return Σ_i p_i o_i with p = softmax(c); without cross-attention every p_i is 1."""
     top, total, voices = of_all(_LEAST), of_all(_ZERO), of_all(_ZERO)
     for i in range(M):
         top = larger(row_lanes(own, (M + i) * ROWS), top)
@@ -123,7 +123,7 @@ def score_rows(
         end: After the last one.
         rows: Scores and context codes, flat, and how many columns the context has.
         fused: Filled with scores.
-        strange: Filled with something other than zeros by codes that the tables do not have.
+        strange: Set to non-zero where a code is not in the tables.
         knotted: `Tables.knotted`.
         network: `Tables.network`.
         room: The fields of a `Room`.
@@ -144,8 +144,8 @@ def score_rows(
 def covers(config: NetworkConfig) -> bool:
     """Tell whether the kernels can train a network of this shape, and log once if not.
 
-    A code has two bytes, so that only a table of very many rows is left to PyTorch. To score,
-    no codes are kept, and the kernels serve every shape.
+    A code has two bytes, so only networks with very large tables are trained by PyTorch. Scoring
+    keeps no codes, so there the kernels cover every network.
 
     >>> covers(NetworkConfig(objectives=5)), covers(NetworkConfig(objectives=5, buckets=70_000))
     (True, False)
@@ -162,10 +162,9 @@ def _say(message: str) -> None:
 
 
 class Scorer:
-    """Scores rows as the network does, from its weights at the time of construction.
+    """Scores rows as the network does, with its weights at the time of construction.
 
-    Each row's result depends on that row alone, whatever else is scored with it. PyTorch is not
-    needed.
+    The result of a row depends on that row alone. PyTorch is not needed.
 
     Args:
         config: The network's size and switches.
@@ -232,15 +231,15 @@ class Scorer:
 
 
 def _cut(rows: int) -> int:
-    """Return how many rows are scored where they lie, a multiple of sixteen.
+    """Return how many rows are scored in place, a multiple of sixteen.
 
-    Eight numbers are read at a time, so that some rows must follow.
+    Eight numbers are read at a time, so some rows must follow the last one.
     """
     return max(0, rows - SINGLES) // ROWS * ROWS
 
 
 def _filled(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the last rows with others behind them, which are as good as any."""
+    """Return the last rows, filled up with rows of zeros."""
     filled = np.zeros((_FILLED + SINGLES, rows.shape[1]), rows.dtype)
     filled[: len(rows)] = rows
     return filled

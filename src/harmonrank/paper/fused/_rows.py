@@ -1,16 +1,17 @@
-"""Sixteen rows on their way to the network: where in the tables they are, and loading them.
+"""Sixteen rows at a time: their places in the tables, and loading them.
 
-A number has sixteen neighbouring places, one for each row, so that all sixteen go through every
-instruction at once (`support.simd`). A row's result does not depend on the other fifteen.
+Each number is stored for all sixteen rows side by side, so that one instruction computes it for all
+of them (`support.simd`). The result of a row does not depend on the other fifteen.
 """
 
-__all__ = ["Room", "aligned", "load_rows", "place_codes", "place_scores", "turn"]
+__all__ = ["Room", "load_rows", "place_codes", "place_scores", "turn"]
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.model.scorer.head_room import aligned
 from harmonrank.support.kernel import lane_function
 from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
 from harmonrank.support.simd_maths import (
@@ -25,8 +26,6 @@ from harmonrank.support.simd_maths import (
 
 Array = NDArray[Any]
 
-_LINE = 64  # Bytes of a cache line.
-
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
 
@@ -36,11 +35,11 @@ class Room(NamedTuple):
     place: Array  # (objectives + features): the rows of the tables
     share: Array  # (objectives): of the table row after it
     cell: Array  # (objectives, fields): x, y, z of each score, then l, or q, κ and t
-    u: Array  # (width): what the context asks for
+    u: Array  # (width): the query of the context
     A: Array  # (objectives, objectives): attention, times its sum
     own: Array  # (7, objectives): h, c, o, p, g, one over the sum of A, and ∂s/∂h
     s: Array  # (2): the fused score, and its relation-aware part
-    turned: Array  # room to turn eight fields of sixteen rows
+    turned: Array  # room to transpose eight fields of sixteen rows
 
     @classmethod
     def of(cls, M: int, features: int, fields: int, width: int) -> "Room":
@@ -48,21 +47,11 @@ class Room(NamedTuple):
 
         def new(n: int) -> Array:
             # Eight fields are written at a time, some perhaps beyond the last.
-            return aligned((n + SINGLES) * ROWS)
+            return aligned((n + SINGLES) * ROWS, np.float32)
 
         place = aligned((M + features + SINGLES) * ROWS, np.int32)
         cell, u, A = new(M * fields), new(width), new(M * M)
         return cls(place, new(M), cell, u, A, new(7 * M), new(2), new(SINGLES))
-
-
-def aligned(size: int, dtype: Any = np.float32) -> Array:
-    """Return zeros from the beginning of a cache line on.
-
-    Lanes across two lines take twice the time, and far more when they were written just before.
-    """
-    whole = np.zeros(size + _LINE, dtype)
-    skipped = -whole.ctypes.data % _LINE // whole.itemsize
-    return whole[skipped : skipped + size]
 
 
 @lane_function
@@ -107,7 +96,7 @@ def place_codes(
 ) -> None:  # fmt: skip
     """Write the places of coded rows, and the shares of the table rows after them.
 
-    Beyond the last row that one is repeated: whoever counts the rows leaves it out.
+    The last row is repeated to fill up sixteen; the copies are ignored.
     """
     columns, last = len(first), len(index) - 1
     for c in range(0, columns, SINGLES):
@@ -129,9 +118,9 @@ def place_scores(
     scores: Array, context: Array, start: int, columns: int, M: int, first: Array, sizes: Array,
     knots: Array, inner: Array, smooth: bool, place: Array, share: Array, strange: Array,
 ) -> None:  # fmt: skip
-    """Write the places of raw scores and context codes; count codes that have none as strange.
+    """Write the places of raw scores and context codes, and mark unknown codes as strange.
 
-    The context may have more columns than the network looks at.
+    The context may have more columns than the network uses.
     """
     for m in range(0, len(first) - M, SINGLES):
         turn(context, start * columns + m, columns, place, (M + m) * ROWS)

@@ -1,6 +1,7 @@
-"""Tables: a network folded into rows that the kernels look up, and the way back for gradients.
+"""Tables: a network folded into rows that the kernels look up, and their gradients.
 
-The arithmetic here is float64 and its cost does not depend on the rows; docs/kernels.md derives it.
+The arithmetic here is float64, and its cost does not depend on the number of rows. docs/kernels.md
+derives it.
 """
 
 __all__ = ["MOST_CODES", "Tables", "check_shapes", "code_rows", "unknown_code"]
@@ -25,24 +26,24 @@ _PIECE = 1 << 18
 
 
 class Tables:
-    """What the kernels look up for a score's bucket and for a context's code.
+    """The table rows of score buckets and of context codes.
 
     Args:
         config: The network's size and switches.
         knots: Of its buckets, (objectives, knots).
 
     Attributes:
-        width: Width d of a token, made even.
-        smooth: Whether two rows are mixed; without buckets it is a row of zeros and the vector
-            that the score is multiplied by.
+        width: Width d of a token, rounded up to an even number.
+        smooth: Whether two rows are interpolated; without buckets these are a row of zeros and the
+            vector that the score is multiplied by.
         knots: As given; 0 and 1 without buckets.
         inner: The knots that a score is compared with, filled up with ∞ to a power of two.
         first: Where each objective begins in `cells` and each context feature in `contexts`.
         sizes: How many rows each objective and each context feature has there.
         cells: One row per objective and bucket: x, y = Gᵀx, z = Vᵀx, and l or what it is made of.
         contexts: A constant row, then one row per code: its share of u.
-            Behind either lies room, as kernels load eight numbers at a time.
-        bias: What is added to every fused score.
+            Both are followed by spare room, as kernels load eight numbers at a time.
+        bias: Added to every fused score.
     """
 
     def __init__(self, config: NetworkConfig, knots: NDArray[np.float32]) -> None:
@@ -66,7 +67,7 @@ class Tables:
         # Which feature a code belongs to, as a matrix of 0 and 1.
         self._of_feature = np.repeat(np.eye(len(slots)), slots, axis=0)  # (codes, features)
 
-    @np.errstate(over="ignore")  # Weights that diverge are refused where their scores are seen.
+    @np.errstate(over="ignore")  # Weights that diverge are refused later, by their scores.
     def fill(self, weights: WeightVector) -> None:
         """Compute all rows from a network's weights, which must not change before `back`."""
         d, D = self.config.width, self.width
@@ -132,7 +133,7 @@ class Tables:
 
     @property
     def network(self) -> tuple[Any, Any, Any, int, int, int, int, bool, bool, bool, Any]:
-        """What a kernel is told of the network; arrays are flat."""
+        """The network as arguments of a kernel; arrays are flat."""
         c, (_, fields), (_, asked) = self.config, self.cells.shape, self.contexts.shape
         sizes = (c.objectives, fields, self.width, asked)
         switches = (c.self_attention, c.cross_attention, self.smooth)
@@ -156,7 +157,7 @@ def _with_room(rows: int, columns: int) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def _padded(knots: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Fill each row up with ∞, so that a search by halves needs no test for the end."""
+    """Pad each row with ∞, so that a binary search needs no test for the end."""
     width = 1 << int(knots.shape[1]).bit_length()
     padded = np.full((len(knots), width), np.inf, np.float32)
     padded[:, : knots.shape[1]] = knots
@@ -165,7 +166,7 @@ def _padded(knots: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @kernel
 def _take_back(E: Any, K: Any, d_cells: Any, dE: Any, dK: Any) -> None:
-    """Write dE = d_cells Kᵀ and add Eᵀ d_cells to dK; the fields after z have no part in it."""
+    """Write dE = d_cells Kᵀ and add Eᵀ d_cells to dK; fields after z are not used."""
     for row in range(len(E)):
         for c in range(len(K)):
             total = 0.0
@@ -201,7 +202,7 @@ def code_rows(
 
 
 def check_shapes(scores: NDArray[np.float32], context: NDArray[np.int32], M: int, C: int) -> None:
-    """Refuse arrays that a kernel would read beyond their end."""
+    """Refuse arrays whose end a kernel would read beyond."""
     if scores.ndim != 2 or scores.shape[1] != M:
         raise UsageError(f"`scores` must be (rows, {M}). Got {scores.shape}.")
     if context.ndim != 2 or len(context) != len(scores) or context.shape[1] < C:
@@ -209,5 +210,5 @@ def check_shapes(scores: NDArray[np.float32], context: NDArray[np.int32], M: int
 
 
 def unknown_code() -> UsageError:
-    """Return what to say about a context code that the tables do not have."""
+    """Return the error for a context code that is not in the tables."""
     return UsageError("`context` holds a code that training did not have; use 0, the unknown.")

@@ -6,10 +6,8 @@ is differentiable in the scores.
 
 __all__ = [
     "MOST_OBJECTIVES",
-    "AucmParts",
     "LossInputs",
     "Patterns",
-    "RankAucParts",
     "aucm_loss",
     "aucm_parts",
     "bce_loss",
@@ -25,7 +23,6 @@ __all__ = [
 from harmonrank.paper.losses._inputs import LossInputs
 from harmonrank.paper.losses._labels import MOST_OBJECTIVES, Patterns
 from harmonrank.paper.losses._pairwise import (
-    AucmParts,
     aucm_loss,
     aucm_parts,
     pairwise_logistic_loss,
@@ -37,4 +34,4 @@ from harmonrank.paper.losses._pointwise import (
     optimal_label_values,
     policy_gradient_loss,
 )
-from harmonrank.paper.losses._rank_auc import RankAucParts, rank_auc_loss, rank_auc_parts
+from harmonrank.paper.losses._rank_auc import rank_auc_loss, rank_auc_parts

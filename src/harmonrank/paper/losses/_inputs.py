@@ -1,4 +1,4 @@
-"""What every loss checks before it counts, and how it hands on its gradient."""
+"""Checks that all losses share, and how a loss passes on a gradient that it has computed."""
 
 __all__ = ["LossInputs", "check_inputs", "check_positive", "check_vector", "with_gradient"]
 
@@ -74,7 +74,7 @@ class LossInputs(NamedTuple):
         objective_weights: Tensor,
         sample_weight: Tensor | None,
     ) -> Self:
-        """Lift arguments that need no check."""
+        """Convert arguments that need no check to float64."""
         known = labels if isinstance(labels, Patterns) else Labels(labels.double())
         v = None if sample_weight is None else sample_weight.double()
         return cls(scores.double(), known, objective_weights, v)
@@ -86,7 +86,7 @@ class LossInputs(NamedTuple):
 
     @property
     def row_weights(self) -> Tensor:
-        """What each row counts, (rows,)."""
+        """The weight of each row, (rows,)."""
         return torch.ones_like(self.scores) if self.sample_weight is None else self.sample_weight
 
     @property
@@ -107,7 +107,7 @@ def check_inputs(
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
 ) -> LossInputs:
-    """Check and lift the arguments that all losses share.
+    """Check the arguments that all losses share, and convert them to float64.
 
     Labels of one objective may be `(rows,)`. Missing objective weights are ones.
 

@@ -1,9 +1,9 @@
-"""Labels of a batch, and the sums over rows that losses need of them.
+"""Labels of a batch, and the sums over its rows that losses need.
 
 A row of weight v and label y counts as a positive of weight v·y and a negative of weight v·(1−y)
-that share one score. For 0/1 labels that is the usual reading. For a fractional label it makes the
-row a pair with itself, of score difference zero (half a win in an AUC), and every pair loss here
-keeps that pair: then fractional labels, sample weights and repeated rows all mean the same.
+that share one score. For 0/1 labels that is the usual meaning. A row with a fractional label makes
+a pair with itself, of score difference zero (half a win in an AUC), and every pair loss here keeps
+that pair: so fractional labels, sample weights and repeated rows are consistent.
 """
 
 __all__ = ["MOST_OBJECTIVES", "Labels", "Patterns"]
@@ -24,11 +24,11 @@ MOST_OBJECTIVES = 12  # 4,096 patterns: their tables still fit the nearest cache
 Array = NDArray[np.float64]
 
 _ONES = np.ones(1)
-_LANES = 4
+_SUMS = 4
 
 
 class Labels:
-    """Labels as they are, (rows, objectives), float64 in [0, 1]."""
+    """Labels as a table, (rows, objectives), float64 in [0, 1]."""
 
     def __init__(self, labels: Tensor) -> None:
         self.labels = labels
@@ -64,12 +64,12 @@ class Labels:
 class Patterns:
     """Which objectives are positive in each row: bit m of its code is the label of objective m.
 
-    There are few patterns, so what depends on labels alone is computed once per pattern and looked
-    up by row: Σ_i x_i y_im = Σ_k Y_km Σ_{i: code k} x_i, with Y the labels of pattern k.
+    There are few patterns, so whatever depends on labels alone is computed once per pattern and
+    looked up by row: Σ_i x_i y_im = Σ_k Y_km Σ_{i: code k} x_i, with Y the labels of pattern k.
 
     Args:
-        codes: (rows,), int16: small, as a batch picks them from all over memory.
-        objectives: How many bits of a code mean something.
+        codes: (rows,), int16: small, as the rows of a batch are scattered over memory.
+        objectives: How many bits of a code are used.
 
     >>> patterns = Patterns.of(torch.tensor([[1, 0], [0, 1], [1, 1]]))
     >>> patterns.codes.tolist(), patterns.labels.tolist()
@@ -128,7 +128,7 @@ class Patterns:
         return of_row
 
     def _by_pattern(self, x: Array) -> Array:
-        total = np.zeros((_LANES, len(self._Y)))
+        total = np.zeros((_SUMS, len(self._Y)))
         _add_by_pattern(self._host, x, total)
         return np.asarray(total.sum(axis=0))
 
@@ -151,12 +151,12 @@ def _add_masses(labels: Any, v: Any, positive: Any, negative: Any) -> None:
 def _add_by_pattern(codes: Any, x: Any, total: Any) -> None:
     """Add x to its pattern's total; an x of length 1 counts for every row.
 
-    Most rows have the same pattern, and a sum waits for the one before: so they take turns in
-    several sums.
+    Most rows have the same pattern, and an addition waits for the one before. So several sums of
+    each pattern take turns.
     """
     step = 0 if len(x) == 1 else 1
     for i in range(len(codes)):
-        total[i % _LANES, np.uint16(codes[i])] += x[np.uint64(i * step)]
+        total[i % _SUMS, np.uint16(codes[i])] += x[np.uint64(i * step)]
 
 
 @kernel

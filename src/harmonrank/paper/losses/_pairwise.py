@@ -1,12 +1,12 @@
-"""Losses over all pairs of a positive and a negative, none of which visits the pairs.
+"""Losses over all pairs of a positive and a negative, computed without visiting the pairs.
 
-AUCM (Yuan et al., ICCV 2021) is a min-max problem over three numbers per objective, and the
-pairwise square is its value at the saddle, so that one function serves both. The logistic loss of
-pairs meets on a grid.
+AUCM (Yuan et al., ICCV 2021) is a min-max problem over three numbers per objective. The pairwise
+square is its value at the saddle point, so one class computes both. The logistic loss of pairs is
+computed on a grid of scores.
 
-Normalisation: class means, 1/n⁺ and 1/n⁻. The paper of AUCM multiplies everything by π(1−π), π the
-share of positives, which changes no single objective's optimum but would let the prevalences
-reweight a sum over objectives. Multiply `objective_weights` by π(1−π) for its figures.
+Losses are normalised by class means, 1/n⁺ and 1/n⁻. The paper of AUCM multiplies by π(1−π), π the
+share of positives. That changes no single objective's optimum, but would weight a sum over
+objectives by prevalence. Multiply `objective_weights` by π(1−π) to get its values.
 """
 
 __all__ = ["AucmParts", "aucm_loss", "aucm_parts", "pairwise_logistic_loss", "pairwise_square_loss"]
@@ -14,10 +14,8 @@ __all__ = ["AucmParts", "aucm_loss", "aucm_parts", "pairwise_logistic_loss", "pa
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from harmonrank.paper.losses._inputs import (
     LossInputs,
@@ -29,6 +27,7 @@ from harmonrank.paper.losses._inputs import (
 from harmonrank.paper.losses._labels import Patterns
 from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import sigmoid_and_loss
 
 Vector = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ _WIDEST = 64.0
 
 
 class AucmParts(NamedTuple):
-    """The loss, and the class means of each objective, 0 for one that is not present."""
+    """The loss, and the class means of each objective; 0 for an absent objective."""
 
     loss: Tensor
     slope: Vector  # ∂L/∂s, (rows,), which is computed with the loss
@@ -93,7 +92,7 @@ def aucm_loss(
 def aucm_parts(
     inputs: LossInputs, a: Tensor, b: Tensor, alpha: Tensor, margin: float = 1.0
 ) -> AucmParts:
-    """Return `aucm_loss` with the class means, which tell where a, b and α are at their best."""
+    """Return `aucm_loss` with the class means, which give the best a, b and α."""
     margin, objectives = check_positive("margin", margin), inputs.labels.shape[1]
     inner = [
         check_vector(name, value, objectives, "objective", inputs.scores)
@@ -143,7 +142,7 @@ def pairwise_square_loss(
 
 
 class _Squares:
-    """The sums over the rows of a batch of which its squares are made.
+    """The sums over the rows of a batch that AUCM and the pairwise square need.
 
     Attributes:
         means: μ⁺ and μ⁻, (objectives,) each.
@@ -198,7 +197,6 @@ def pairwise_logistic_loss(
     *,
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
-    block_size: int = 1 << 19,
 ) -> Tensor:
     """Σ_m w_m · mean over pairs of log(1 + exp(−(s_i − s_j))), without visiting the pairs.
 
@@ -206,8 +204,7 @@ def pairwise_logistic_loss(
     every row is replaced by weights on the 12 nodes of an even grid around its score, from which
     polynomials of degree 11 give the same sums to 1e-12 of the largest. Classes then meet on the
     grid, eq. 19 of docs/kernels.md: some hundred nodes each, however many rows, so the cost is
-    O(rows · objectives). Where scores lie more than 64 apart, all pairs are visited after all,
-    `block_size` at a time.
+    O(rows · objectives). Where scores lie more than 64 apart, all pairs are visited after all.
 
     An objective without a positive or a negative contributes nothing. Sample weights multiply: the
     pair (i, j) weighs v_i v_j. The arithmetic is float64 on the CPU; only the gradient, one number
@@ -218,17 +215,15 @@ def pairwise_logistic_loss(
     0.693147
     """
     inputs = check_inputs(scores, labels, objective_weights, sample_weight)
-    if block_size < 1:
-        raise UsageError(f"`block_size` must be at least 1. Got {block_size}.")
-    s = inputs.scores.detach()
-    if len(s) > 0 and bool(s.max() - s.min() <= _WIDEST):
-        return with_gradient(inputs.scores, *_by_grid(inputs))
-    return with_gradient(inputs.scores, *_by_pairs(inputs._replace(scores=s), block_size))
+    given = _host_arrays(inputs)
+    narrow = len(given[0]) > 0 and np.ptp(given[0]) <= _WIDEST
+    return with_gradient(inputs.scores, *(_by_grid if narrow else _by_pairs)(*given))
 
 
-def _by_grid(inputs: LossInputs) -> tuple[float, np.ndarray]:
+def _by_grid(
+    s: np.ndarray, y: np.ndarray, v: np.ndarray, scale: np.ndarray
+) -> tuple[float, np.ndarray]:
     """Return the loss and its gradient, the classes meeting on a grid."""
-    s, y, v, scale = _host_arrays(inputs)
     first = s.min() - _STEP * (_NODES // 2 - 1)
     size = int((s.max() - first) / _STEP) + _NODES // 2 + 1
     node, share = _shares(s, first)
@@ -241,9 +236,9 @@ def _by_grid(inputs: LossInputs) -> tuple[float, np.ndarray]:
 
 
 def _host_arrays(inputs: LossInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores, labels, row weights and what a pair of each objective counts, w/(W⁺W⁻).
+    """Return scores, labels, row weights and the weight of a pair of each objective, w/(W⁺W⁻).
 
-    An absent objective's pairs count 0.
+    Pairs of an absent objective have weight 0.
     """
     s, w, v = inputs.host
     positive, negative = inputs.labels.mass(v)
@@ -265,7 +260,7 @@ def _curves(size: int) -> tuple[np.ndarray, np.ndarray]:
 def _shares(s: Any, first: float) -> Any:
     """Return the first node of each row, and its Lagrange weights on the 12 nodes from there.
 
-    The score lies between the two in the middle, where the weights are smallest.
+    The score lies between the two nodes in the middle, where interpolation is most accurate.
     """
     n = s.size
     node, share = np.empty(n, np.int64), np.empty((n, _NODES))
@@ -293,8 +288,8 @@ def _shares(s: Any, first: float) -> Any:
 def _weights_of_nodes(node: Any, share: Any, y: Any, v: Any, size: int) -> Any:
     """Return the weight at each node of every objective's positives and negatives.
 
-    Most rows are negatives of all objectives and are spread once. A difference of sums would
-    lose what is small beside a heavy row.
+    Most rows are negatives of all objectives and are added once. A difference of sums would lose
+    small terms beside a heavy row.
     """
     M = y.shape[1]
     positive, negative, plain = np.zeros((M, size)), np.zeros((M, size)), np.zeros(size)
@@ -327,22 +322,18 @@ def _gather(node: Any, share: Any, y: Any, v: Any, swing: Any, fall: Any) -> Any
     return gradient
 
 
-def _by_pairs(inputs: LossInputs, block_size: int) -> tuple[Tensor, Tensor]:
-    """Return the loss and its gradient, all pairs being visited, `block_size` at a time."""
-    s, v = inputs.scores, inputs.row_weights
-    loss, gradient = s.new_zeros(()), torch.zeros_like(s)
-    for w, y in zip(inputs.objective_weights, inputs.table.T, strict=True):
-        p, q = v * y, v * (1 - y)
-        positive, negative = p.nonzero().flatten(), q.nonzero().flatten()
-        if not (len(positive) and len(negative)):
-            continue
-        scale = w / (p.sum() * q.sum())
-        columns = min(len(negative), block_size)
-        for i in torch.split(positive, max(1, block_size // columns)):
-            for j in torch.split(negative, columns):
-                gap = s[i][:, None] - s[j]  # (positives, negatives)
-                loss -= scale * (logsigmoid(gap) @ q[j]) @ p[i]
-                slopes = gap.neg_().sigmoid_()
-                gradient.index_add_(0, i, -scale * p[i] * (slopes @ q[j]))
-                gradient.index_add_(0, j, scale * q[j] * (p[i] @ slopes))
+@kernel
+def _by_pairs(s: Any, y: Any, v: Any, scale: Any) -> Any:
+    """Return the loss and its gradient, all pairs being visited."""
+    loss, gradient = 0.0, np.zeros(s.size)
+    for m in range(y.shape[1]):
+        for i in range(s.size):
+            if y[i, m] == 0 or scale[m] == 0:
+                continue
+            for j in range(s.size):
+                both = scale[m] * v[i] * y[i, m] * v[j] * (1 - y[j, m])
+                slope, lost = sigmoid_and_loss(s[j] - s[i], 0.0)
+                loss += both * lost
+                gradient[i] -= both * slope
+                gradient[j] += both * slope
     return loss, gradient

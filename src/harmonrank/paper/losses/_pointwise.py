@@ -46,7 +46,7 @@ def label_aggregation_loss(
     Args:
         scores: Fused scores, (rows,).
         labels: Labels in [0, 1], (rows, objectives), or (rows,) for one objective.
-        values: v, what an event of each objective is worth, (objectives,); any sign.
+        values: v, the value of an event of each objective, (objectives,); any sign.
         sample_weight: Row weights, (rows,); ones by default.
 
     >>> labels = torch.tensor([[1, 1], [0, 1]])
@@ -94,14 +94,14 @@ def policy_gradient_loss(
 
     L = −mean_k (R_k − b) ⟨noise_k, s⟩ / σ, eq. 11 of docs/network.md. The sampled scores
     a = s + σ·noise have ∇_s log N(a; s, σ²) = noise/σ, so ∇L is the score-function estimate. The
-    caller draws the noise from N(0, 1), ranks by the sampled scores and computes the reward (the
-    batch's AUC sum, say). Only the gradient means something; the value of L does not fall as the
+    caller draws the noise from N(0, 1), ranks by the sampled scores and computes the reward, such
+    as the batch's AUC sum. Only the gradient is meaningful: the value of L does not fall as the
     policy improves.
 
     Args:
         scores: The network's scores, the means of the policy, (rows,).
         noise: Standard normal draws, (rows,) or (draws, rows).
-        reward: What the sampled scores earned: a scalar for (rows,), else (draws,).
+        reward: Reward of the sampled scores: a scalar for (rows,), else (draws,).
         baseline: b, subtracted from the reward to lower the variance. The estimate stays unbiased
             if b does not depend on the same noise: a running mean, or the reward of `scores`.
         sigma: Standard deviation of the policy.

@@ -47,9 +47,9 @@ class RankSums:
         self._pairs = np.where(self.present, positive * negative, np.inf)
 
     def counts(self, pairs: Literal["each", "published"]) -> Array:
-        """Return what each objective's 1 − AUC counts, (objectives,); 0 for an absent one.
+        """Return the weight of each objective's 1 − AUC, (objectives,); 0 for an absent one.
 
-        1 with "each". With "published" in proportion to its pairs, W⁺W⁻, and 1 on average.
+        1 with "each". With "published" it is proportional to the pairs, W⁺W⁻, and 1 on average.
         """
         if pairs not in ("each", "published"):
             raise UsageError(f"`pairs` must be 'each' or 'published'. Got '{pairs}'.")
@@ -104,7 +104,7 @@ class RequestSums:
         self._share /= np.where(self.present, say, 1.0)
 
     def counts(self, pairs: Literal["each", "published"]) -> Array:
-        """Return what each objective's 1 − AUC counts, (objectives,); 0 for an absent one."""
+        """Return the weight of each objective's 1 − AUC, (objectives,); 0 for an absent one."""
         if pairs != "each":
             raise UsageError(f"`pairs` must be 'each' where `requests` are given. Got '{pairs}'.")
         return self.present.astype(np.float64)
@@ -145,7 +145,7 @@ def _add_requests(
 
 @dataclass(frozen=True)
 class RankAucParts:
-    """The rank loss and what a training log wants to know about it.
+    """The rank loss, and figures for a training log.
 
     Attributes:
         loss: The value that `rank_auc_loss` returns, part of the graph.
@@ -215,11 +215,11 @@ def rank_auc_loss(
     softAUC = (Σ v y r − W⁺(W⁺+1)/2) / (W⁺ W⁻): the mid-ranks of the positives among themselves sum
     to W⁺(W⁺+1)/2 whatever their order. A row of weight k therefore equals k copies of it, and a row
     of label p equals a positive of weight p tied with a negative of weight 1−p. Multiplying all
-    weights changes nothing under "l2"; under "kl" it counts as more copies and bends a little more.
+    weights changes nothing under "l2"; under "kl" it acts as more copies and smooths a little more.
 
     An objective without a positive or a negative contributes nothing; `return_parts` names it. If
-    all are absent the loss is 0 with zero gradient. A soft rank that is not yet bent is linear in
-    the scores, and the soft AUC can then leave [0, 1] a little and the loss fall below 0.
+    all are absent the loss is 0 with zero gradient. Where a soft rank is linear in the scores, the
+    soft AUC can leave [0, 1] a little, and the loss can fall below 0.
 
     Args:
         scores: Fused scores, (rows,).
@@ -255,7 +255,7 @@ def rank_auc_parts(
     pairs: Literal["each", "published"] = "each",
     requests: ArrayLike | Tensor | None = None,
 ) -> RankAucParts:
-    """Return `rank_auc_loss` of checked arguments, with what a training log wants to know."""
+    """Return `rank_auc_loss` of checked arguments, with figures for a training log."""
     s, w, v = inputs.host
     soft = replace(options_of(strength, regularization), weights=v)
     if requests is None:

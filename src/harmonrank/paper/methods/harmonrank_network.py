@@ -12,7 +12,6 @@ from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.paper.config import ObjectiveConfig
 from harmonrank.paper.methods.neural import NETWORK_TRAITS, NetworkMethod, TrainedNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
-from harmonrank.support.extras import needs_extras
 from harmonrank.support.options import Count, Positive, Rate, Width
 
 if TYPE_CHECKING:
@@ -32,12 +31,12 @@ class HeadsFit(TrainedNetwork):
         return self.scorer(scores, np.broadcast_to(codes, (len(scores), codes.shape[1])))
 
     def facts(self) -> dict[str, np.ndarray]:
-        """Return how much of its learned residual each head keeps."""
+        """Return the share of its learned residual that each head keeps."""
         return {"residual_share": self.weights["share"].astype(np.float64)}
 
     @cached_property
     def scorer(self) -> ObjectiveScorer:
-        """What scores with these arrays."""
+        """The scorer with these arrays."""
         return ObjectiveScorer(self.config, self.weights)
 
     @cached_property
@@ -55,7 +54,7 @@ class NetworkMethodConfig:
 
     Attributes:
         batch_rows: Rows per step; a 160th of the rows, from 256 to 4,096, if left out.
-        ridge: How strongly what the heads add to the closed form is pulled to 0, in rows.
+        ridge: Strength of the ridge on what the heads add to the closed form, in rows.
         slope_ridge: The same for slopes that depend on the context.
         loss: The 'likelihood' of each head's labels, or the 'rank' loss of the fused score.
     """
@@ -90,18 +89,10 @@ class NetworkMethodConfig:
 class HarmonRankNetwork(NetworkMethod):
     """Fuses s = Σ_m w_m p_m/(π_m(1−π_m)), eq. 12 of docs/network.md, p_m by a head of the network.
 
-    Scores pass smooth buckets on their logit, self-attention between objectives, cross-attention
-    with the context as the query, a gate and a linear path. Every head begins as the closed form,
-    its own score calibrated, and learns what to add by its likelihood, shrunk by a ridge. How much
-    of that each head keeps, from nothing to all, the validation rows decide.
+    Scores pass through smooth buckets on their logit, self-attention between objectives,
+    cross-attention with the context as the query, a gate and a linear path. Every head begins as
+    the closed form, which is its own score calibrated, and learns a residual by maximum likelihood
+    with a ridge. The validation rows decide how much of the residual each head keeps.
     """
 
     Config = NetworkMethodConfig
-
-    @property
-    def network(self) -> "ObjectiveNetwork":
-        """The network in PyTorch, with the fitted weights."""
-        state = self.state
-        with needs_extras("The network itself"):
-            network: ObjectiveNetwork = state.network
-        return network

@@ -20,7 +20,7 @@ from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.paper.losses import rank_auc_loss
 from harmonrank.paper.methods.harmonrank_network import HeadsFit, NetworkMethodConfig
 from harmonrank.paper.methods.neural_fit import fingerprint, report, rows_of, run, validation
-from harmonrank.paper.objective_network import HeadSum, ObjectiveNetwork
+from harmonrank.paper.objective_network import ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
 from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, health_of, train
 
@@ -28,13 +28,13 @@ _HALVINGS = 30
 
 
 def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
-    """Train the heads on top of the closed form; a path that does nothing is a warning."""
+    """Train the heads on top of the closed form; warn of a path without effect."""
     sample, valid = rows.sample(), rows.valid_sample(config.traits.validation_rows)
     seen, size = rows_of(sample, rows.device), config.size(len(rows.weights), rows.slots)
     network = ObjectiveNetwork(size, torch.Generator().manual_seed(rows.seed))
     _set_prior(network, rows.train)
     network.to(rows.device)
-    # On the way the weights are noisy, so those of the end are kept.
+    # The weights are noisy until the rate has fallen, so the last ones are kept.
     options = TrainingConfig(
         learning_rate=config.learning_rate,
         schedule="cosine",
@@ -53,7 +53,7 @@ def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
         fingerprint=fingerprint(config, rows, sample, valid),
     )
     history = run(training, rows)
-    health = health_of(HeadSum(network), seen, rows.seed)
+    health = health_of(network, seen, rows.seed)
     remedy = "try more `epochs` or a smaller `ridge`"
     report(health, health.warning(f"The network of `{config.name}`", remedy), rows)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
@@ -66,7 +66,7 @@ def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
 def _loss(
     config: NetworkMethodConfig, rows: TrainingRows, network: ObjectiveNetwork
 ) -> Callable[[Tensor, Arrays], LossValue]:
-    """Return the misfit of the heads to a batch, and their ridge."""
+    """Return the loss of the heads on a batch, plus their ridge."""
     counts = RowCounts.of(rows.train)
     objective_weights = torch.from_numpy(rows.weights).float()
     per_unit = torch.from_numpy(_per_unit(rows.weights, counts.prevalence)).float()
@@ -91,11 +91,11 @@ def _loss(
 
 
 def _set_prior(network: ObjectiveNetwork, rows: Blocks[FitRows]) -> None:
-    """Calibrate each score on its own, and measure its scale."""
+    """Calibrate each score by itself, and measure its scale."""
     prior = network.prior
     centre, spread = logit_scale(rows)
     prior.centre.copy_(torch.from_numpy(centre))
-    # A score that never changes says nothing; any scale will do.
+    # A constant score carries no information, so any scale will do.
     prior.spread.copy_(torch.from_numpy(np.where(spread > 1e-6, spread, 1.0)))
     curves = torch.from_numpy(fit_calibrations(rows))
     prior.slope.copy_(curves[:, 0])
@@ -103,7 +103,7 @@ def _set_prior(network: ObjectiveNetwork, rows: Blocks[FitRows]) -> None:
 
 
 def _per_unit(weights: np.ndarray, prevalence: np.ndarray) -> np.ndarray:
-    """Return what a unit of each head's probability counts, w/(π(1−π))."""
+    """Return the weight of each head's probability, w/(π(1−π))."""
     counted: np.ndarray = weights / (prevalence * (1 - prevalence))
     return counted
 
@@ -119,10 +119,10 @@ def _fused(rows: TrainingRows, valid: FitRows) -> Callable[[ObjectiveNetwork], n
 
 
 def _shares(fit: HeadsFit, valid: FitRows) -> np.ndarray:
-    """Return the share t of each head's residual, in [0, 1], of most likelihood on the valid rows.
+    """Return the share t of each head's residual, in [0, 1], that fits the validation rows best.
 
-    The log loss is convex in t, so its slope tells on which side the best one is. A head whose
-    objective lacks a class there keeps all of its residual.
+    The log loss is convex in t, so the sign of its slope tells on which side the minimum is. A head
+    whose objective lacks a class in these rows keeps all of its residual.
     """
     shares = np.ones(fit.config.objectives, np.float32)
     if not valid.rows:

@@ -1,4 +1,4 @@
-"""Network losses: what a method asks of the network's fused scores, with what it remembers."""
+"""Network losses: the loss of each method on a network's fused scores, and its state."""
 
 __all__ = ["NetworkLoss", "Wanted", "auc_sums", "loss_of"]
 
@@ -30,11 +30,10 @@ from harmonrank.support.errors import UsageError
 
 
 class Wanted(NamedTuple):
-    """What a loss is told of the rows, in which an unwanted objective is its absence.
+    """Rows with positive objective weights only: labels of unwanted objectives are inverted.
 
-    AUC of 1−y is 1 − AUC of y, so Σ_m w_m AUC_m with w_m < 0 is, but for a constant, the sum with
-    |w_m| on the AUC of 1−y_m (eq. 2 of docs/objectives.md): what losses that know no negative
-    weight can minimise.
+    The AUC of 1−y is 1 − AUC of y. So Σ_m w_m AUC_m with some w_m < 0 equals, up to a constant, the
+    sum with |w_m| and the AUC of 1−y_m: eq. 2 of docs/objectives.md, which every loss can optimise.
     """
 
     rows: FitRows
@@ -43,7 +42,7 @@ class Wanted(NamedTuple):
 
     @classmethod
     def of(cls, rows: TrainingRows, sample: FitRows) -> Self:
-        """Turn the labels of unwanted objectives."""
+        """Invert the labels of unwanted objectives."""
         turned, pi = rows.weights < 0, rows.prevalence
         if not turned.any():
             return cls(sample, rows.weights, pi)
@@ -62,7 +61,7 @@ class NetworkLoss:
 
     Attributes:
         weights: Of the objectives.
-        memory: What the loss must know from step to step, changed in place: it is part of every
+        memory: State that the loss keeps from step to step, changed in place. It is part of every
             checkpoint.
     """
 
@@ -75,7 +74,7 @@ class NetworkLoss:
         return LossValue(self.value(fused, batch, self._counts(batch)))
 
     def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
-        """Return the loss alone, given what objectives and rows count."""
+        """Return the loss alone, given the weights of objectives and rows."""
         raise NotImplementedError
 
     def _counts(self, batch: Arrays) -> dict[str, Any]:
@@ -129,7 +128,7 @@ class LabelAggregationLoss(NetworkLoss):
 
     def __init__(self, config: Any, wanted: Wanted, device: str) -> None:
         super().__init__(config, wanted, device)
-        # Few rows, of an update say, may not show an objective: half an event stands for it.
+        # The few rows of an update may lack an objective; count half an event for it.
         least = 0.5 / max(wanted.rows.rows, 1)
         pi = torch.from_numpy(wanted.prevalence.clip(least, 1 - least))
         values = optimal_label_values(pi) if config.values == "optimal" else torch.ones_like(pi)
@@ -146,7 +145,7 @@ class AucmLoss(NetworkLoss):
 
     Each step is one of the network, then one of gradient descent in a and b and of ascent in α
     with their own rate: a ← a + 2·rate·(μ⁺ − a), b likewise, α ← [α + 2·rate·(margin − Δμ − α)]₊
-    with the class means of the batch. An objective that a batch does not show keeps its own.
+    with the class means of the batch. An objective that is absent from a batch keeps its values.
     """
 
     def __init__(self, config: Any, wanted: Wanted, device: str) -> None:
@@ -168,7 +167,7 @@ class AucmLoss(NetworkLoss):
 
 
 class PolicyGradientLoss(NetworkLoss):
-    """A Gaussian policy around the scores, rewarded for the AUC-sum of the scores it draws."""
+    """A Gaussian policy around the scores; the reward is the AUC-sum of the drawn scores."""
 
     def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:  # noqa: ARG002
         noise, advantage, sigma = self._drawn(fused.detach().cpu().numpy(), batch)
@@ -178,7 +177,7 @@ class PolicyGradientLoss(NetworkLoss):
     def _drawn(self, fused: np.ndarray, batch: Arrays) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the noise of each draw, its reward less the mean of the others', and σ."""
         mean = fused.astype(np.float64)
-        # Drawn from the scores themselves: a fit that was interrupted draws the same again.
+        # Seeded by the scores themselves, so that a continued fit draws the same again.
         rng = np.random.default_rng(crc32(mean.tobytes()))
         noise = rng.standard_normal((self.config.draws, len(mean)))
         sigma = self.config.sigma * float(mean.std()) or self.config.sigma
@@ -216,8 +215,8 @@ def auc_sums(
 ) -> np.ndarray:
     """Return Σ_m w_m (AUC_m − ½) of each draw of scores; no two scores of a draw are equal.
 
-    The sum is linear in the ranks, so a draw costs one sort whatever the objectives. An objective
-    that the rows do not show earns nothing.
+    The sum is linear in the ranks, so a draw costs one sort for all objectives. An absent objective
+    adds nothing.
 
     >>> draws = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
     >>> auc_sums(draws, np.array([[0], [0], [1]]), np.ones(1), None)

@@ -1,6 +1,6 @@
-"""Neural methods: the paper's network trained with a loss of the method's choice.
+"""Neural methods: the paper's network, trained with the loss of each method.
 
-PyTorch is imported when a network is trained or looked into, and not to score with it.
+PyTorch is imported only to train a network or to inspect it, not to score with it.
 """
 
 __all__ = [
@@ -44,23 +44,23 @@ if TYPE_CHECKING:
     from harmonrank.paper.network import Network
 
 History = tuple[tuple[float, float, float | None], ...]
-"""Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
+"""Loss, validation AUC-sum and share of items with a gradient of each epoch."""
 
 NETWORK_TRAITS = Traits(
     probabilities=False, kinds=("graded",), needs="torch", validation_rows=500_000, whole=True
 )
-"""A network is trained in memory, so that of more rows than that holds some are drawn."""
+"""A network is trained in memory, so a sample is drawn from a larger table."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedNetwork:
-    """What training leaves of a network of any kind.
+    """A trained network of any kind.
 
     Attributes:
         config: Its size and switches.
         weights: Its arrays by name.
-        history: What each epoch of the training gave.
-        health: Whether each path of the network does something.
+        history: Figures of each epoch of the training.
+        health: Whether each path of the network has an effect.
     """
 
     config: Any
@@ -128,18 +128,18 @@ class NetworkFit(TrainedNetwork):
             for name, array in self.weights.items()
             if name.rpartition(".")[0] in ("relation_aware.output", "gated.output", "linear")
         }
-        # The paths add up, so that one of them takes the shift of all.
+        # The paths are added, so one of them takes the whole shift.
         bias = "relation_aware.output.bias"
         changed[bias] = (changed[bias] + shift).astype(np.float32)
         return replace(self, weights={**self.weights, **changed})
 
     def grown(self, slots: tuple[int, ...], codes: Sequence[np.ndarray]) -> Self:
-        """Return the network with a place for more context values, which change no score.
+        """Return the network with room for more context values; scores stay the same.
 
         Args:
             slots: How many codes each feature has now.
-            codes: By feature, the code that each code of before has now; a new one begins as the
-                unknown one.
+            codes: By feature, the new code of each old code. A new context value begins with the
+                weights of the unknown one.
         """
         config, table = replace(self.config, context_slots=slots), self.weights["context.table"]
         if not len(table):  # a network that is not personalised
@@ -159,12 +159,12 @@ class NetworkFit(TrainedNetwork):
 class NeuralConfig(NetworkOptions, TrainingConfig):
     """Options of the network and of its training, under their own names.
 
-    The defaults are those that searches for several losses found (docs/network.md).
-    The published options are those of `NetworkOptions`.
+    The defaults come from a search over several losses (docs/network.md). The published options
+    are those of `NetworkOptions`.
 
     Attributes:
-        optimise: The AUC to fit for, over 'all' rows or within 'requests', which only the rank loss
-            can (docs/per-request.md).
+        optimise: Fit for the AUC over 'all' rows or within 'requests', which only the rank loss
+            supports (docs/per-request.md).
     """
 
     name: ClassVar[str]
@@ -192,7 +192,7 @@ class NeuralConfig(NetworkOptions, TrainingConfig):
             )
 
     def network(self, objectives: int, context_slots: tuple[int, ...]) -> NetworkConfig:
-        """Return what the network is told: the options it has, and what the data say."""
+        """Return the network's config: its options, and the sizes that the data decide."""
         chosen = {field.name: getattr(self, field.name) for field in fields(NetworkOptions)}
         return NetworkConfig(objectives=objectives, context_slots=context_slots, **chosen)
 
@@ -208,38 +208,36 @@ class NetworkMethod(Method):
 
     @property
     def health(self) -> Health:
-        """Whether each path of the network does something."""
+        """Whether each path of the network has an effect."""
         health: Health = self.state.health
         return health
 
     @property
     def history(self) -> History:
-        """Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
+        """Loss, validation AUC-sum and share of items with a gradient of each epoch."""
         history: History = self.state.history
         return history
 
-
-class NeuralMethod(NetworkMethod):
-    """Trains the paper's network; the type of its config says by which loss."""
-
     @property
-    def network(self) -> "Network":
-        """The network with the fitted weights."""
+    def network(self) -> Any:
+        """The network in PyTorch, with the fitted weights."""
         state = self.state
         with needs_extras("The network itself"):
-            network: Network = state.network
-        return network
+            return state.network
+
+
+class NeuralMethod(NetworkMethod):
+    """Trains the paper's network; the type of its config decides the loss."""
 
     def updated(self, table: Source, *, passes: int = 20, seed: int = 0) -> Self:
-        """Return a new model that went on learning: some passes over newer rows.
+        """Return a new model that was trained further by some passes over newer rows.
 
-        Twenty of them by default, as the paper makes over each batch that arrives.
-        It starts from the weights of this one, with a new optimiser. No row is set aside: what the
-        last pass leaves is kept. A context value that was not seen before begins as the unknown one
-        and learns from there.
+        The default is twenty, as in the paper for each batch that arrives. Training starts from the
+        weights of this model, with a new optimiser. All rows are used for training, and the last
+        weights are kept. A new context value begins with the weights of the unknown one.
 
         Args:
-            table: Rows with labels, of the columns that the fit had.
+            table: Rows with labels, with the columns of the fit.
             passes: How often each row is seen.
             seed: Decides the order of rows.
         """
@@ -259,17 +257,17 @@ class NeuralMethod(NetworkMethod):
     def rescaled(self, factor: float, shift: float) -> Self:
         """Return the same network with `factor` times its fused score, plus `shift`.
 
-        A loss of ranks leaves the scale of the fused score open, so that it wanders as a network
-        goes on learning; whoever compares fused scores of different times brings them to one.
+        A loss of ranks does not fix the scale of the fused score, which drifts as training goes on.
+        To compare fused scores of different times, bring them to one scale.
         """
         changed = copy(self)
         changed._state = self.state.rescaled(factor, shift)
         return changed
 
     def attention(self, table: Source) -> np.ndarray | None:
-        """Return the mean over rows of A_r, how much each objective attends to each other.
+        """Return the mean of A_r over rows, the attention of each objective to each other.
 
-        (M, M), each row adds up to 1; None for a network without self-attention.
+        (M, M), each row sums to 1; None for a network without self-attention.
         """
         if not self.config.self_attention:
             return None
@@ -281,7 +279,7 @@ class NeuralMethod(NetworkMethod):
         return mean_attention(self.network, scores.astype(np.float32, copy=False))
 
     def _grown(self, log: Log) -> Self:
-        """Return a copy that has a place for every context value of these rows."""
+        """Return a copy with room for every context value of these rows."""
         newer, fitted = copy(self), self.fitted
         encoder = fitted.encoder.grown(log.context)
         if encoder != fitted.encoder:
@@ -297,7 +295,7 @@ class NeuralMethod(NetworkMethod):
         return newer
 
     def _rows_of(self, log: Log, seed: int) -> TrainingRows:
-        """Return rows to go on learning from, none of them set aside."""
+        """Return rows for further training, without validation rows."""
         schema, codes = self.schema, self.fitted.codes(log)
         levels = {
             name: LabelLevels.of(*log.shown_labels(schema.names.index(name)))

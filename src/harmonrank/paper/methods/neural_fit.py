@@ -1,4 +1,4 @@
-"""Neural fit: train a method's network, and look into it, with PyTorch."""
+"""Neural fit: train a method's network and inspect it, with PyTorch."""
 
 __all__ = [
     "fingerprint",
@@ -46,7 +46,7 @@ _UPDATE_HEALTH_ROWS = 4_000
 
 
 def fit_network(config: NeuralConfig, rows: TrainingRows) -> NetworkFit:
-    """Train a network; it is left as it was when it ranked the validation rows best."""
+    """Train a network and keep the weights that ranked the validation rows best."""
     train, M = rows.sample(), len(rows.weights)
     generator = torch.Generator().manual_seed(rows.seed)
     network = Network(config.network(M, rows.slots), generator, scores=train.scores)
@@ -56,9 +56,9 @@ def fit_network(config: NeuralConfig, rows: TrainingRows) -> NetworkFit:
 def update_network(
     config: NeuralConfig, state: NetworkFit, rows: TrainingRows, passes: int
 ) -> NetworkFit:
-    """Go on from the weights of a network by some passes over rows."""
+    """Train a network further by some passes over rows."""
     config, network = replace(config, epochs=passes), deepcopy(state.network)
-    # Who updates once does so again and again: kernels are worth compiling.
+    # Updates are repeated, so kernels are worth compiling.
     newer = _trained(config, rows, rows.sample(), network, rows_seen=sys.maxsize)
     return replace(newer, history=state.history)
 
@@ -70,11 +70,11 @@ def _trained(
     network: Network,
     rows_seen: int | None = None,
 ) -> NetworkFit:
-    """Train a network on rows in memory; a path that does nothing is logged as a warning.
+    """Train a network on rows in memory; a path without effect is logged as a warning.
 
     Args:
         config: Gives the loss and options.
-        rows: Weights, validation rows, and how to run.
+        rows: Weights, validation rows, and settings of the fit.
         sample: The training rows.
         network: On the device of the fit.
         rows_seen: See `harmonrank.paper.training.train`.
@@ -105,7 +105,7 @@ def _trained(
     )
     history = run(training, rows)
     delattr(network, _MEMORY)
-    # An update is followed by others soon; a fit is looked at more closely.
+    # Updates are frequent, so they are measured on fewer rows than a fit.
     some, most = (looked, HEALTH_ROWS) if len(looked) else (seen, _UPDATE_HEALTH_ROWS)
     health = health_of(network, some, rows.seed, most)
     report(health, health.warning(f"The network of `{config.name}`"), rows)
@@ -114,7 +114,7 @@ def _trained(
 
 
 def run(training: Iterator[Event], rows: TrainingRows) -> History:
-    """Hand on what a training yields, and return what each epoch gave."""
+    """Pass on the events of a training, and return its history."""
     history: History = ()
     for event in training:
         if isinstance(event, Finished):
@@ -128,13 +128,13 @@ def validation(
 ) -> Callable[[N], float]:
     """Return the validation AUC-sum of a network, over all rows or within requests.
 
-    Without validation rows a later network is a better one.
+    Without validation rows the last network counts as the best.
 
     Args:
-        rows: Tell the weights.
+        rows: Give the weights.
         valid: The validation rows.
-        fused: The scores that a network gives to them.
-        within: Whether requests are ranked each by itself.
+        fused: Returns a network's scores of these rows.
+        within: Whether rows are ranked within their requests.
     """
     later, labels = count(), outcomes_of_rows(valid, rows.schema)
 
@@ -146,14 +146,14 @@ def validation(
             areas = grouped_auc(*given, valid.request, sample_weight=valid.weight).auc
         else:
             areas = auc(*given, sample_weight=valid.weight)
-        # An objective that the validation rows do not show cannot vote.
+        # An objective that is absent from the validation rows does not count.
         return float(np.nansum(rows.weights * areas))
 
     return auc_sum
 
 
 def report(health: Health, warning: str | None, rows: TrainingRows) -> None:
-    """Tell the health of a network; a path that does nothing is a warning."""
+    """Report the health of a network, with a warning if a path has no effect."""
     if warning:
         logging.getLogger("harmonrank").warning(warning)
     rows.on_event(HealthMeasured(health))
@@ -193,7 +193,7 @@ def _tensor(array: np.ndarray, device: str) -> Tensor:
 
 
 def _attach(network: Network, memory: dict[str, Tensor]) -> None:
-    """Make the memory of a loss a part of the network's state, as long as it is trained."""
+    """Make the memory of a loss part of the network's state during training."""
     module = torch.nn.Module()
     for name, value in memory.items():
         module.register_buffer(name, value)
@@ -201,7 +201,7 @@ def _attach(network: Network, memory: dict[str, Tensor]) -> None:
 
 
 def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
-    """Return a digest of all that decides a fit's result; of one that keeps no checkpoint, none."""
+    """Return a digest of everything that decides a fit's result; empty without a checkpoint."""
     if rows.checkpoint is None:
         return ""
     options = [config.name, asdict(config), rows.seed, rows.weights.tolist()]
@@ -215,7 +215,7 @@ def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
 
 @torch.no_grad()
 def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
-    """Score by the kernels on the CPU, where they cover the network, else by PyTorch in pieces."""
+    """Score with the kernels if they cover the network, on the CPU, else with PyTorch in pieces."""
     scores, context = rows.scores, rows.context
     if scores.is_cpu and covers(network.config):
         return Scorer.of(network)(scores.numpy(), context.numpy())

@@ -1,7 +1,7 @@
 """The methods that train the paper's network: by the paper's rank-sum AUC loss, and by others.
 
-Those share the network's options and, but for `reinforce`, the rate; docs/network.md says what
-benchmarks/tune_baselines.py found in a search for better ones.
+All share the network's options and, except `reinforce`, the rate; docs/network.md has the results
+of a search for better ones.
 """
 
 __all__ = [

@@ -4,14 +4,12 @@ from harmonrank.paper.config import TrainingConfig
 from harmonrank.paper.health import HEALTH_ROWS, health_of
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
 from harmonrank.paper.training.learner import (
-    Decay,
     FusedLearner,
     LossFunction,
     LossValue,
     NetworkLearner,
     TorchLearner,
     decayed,
-    torch_threads,
 )
 from harmonrank.paper.training.loop import Event, Finished, train
 from harmonrank.paper.training.rows import Arrays
@@ -20,7 +18,6 @@ __all__ = [
     "HEALTH_ROWS",
     "Arrays",
     "Checkpoint",
-    "Decay",
     "Event",
     "Finished",
     "FusedLearner",
@@ -32,6 +29,5 @@ __all__ = [
     "TrainingConfig",
     "decayed",
     "health_of",
-    "torch_threads",
     "train",
 ]

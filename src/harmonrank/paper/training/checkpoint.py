@@ -1,4 +1,4 @@
-"""Checkpoint: all state of a training run in one file that survives a kill."""
+"""Checkpoint: the whole state of a training run in one file, from which it can go on."""
 
 __all__ = ["Checkpoint", "Progress"]
 
@@ -33,11 +33,11 @@ _OPTIMIZER, _CHECKSUM = "optimizer/", "sha256"
 
 @dataclass
 class Progress:
-    """How far a run is; epochs and steps count from 0, sums are of the running epoch.
+    """How far a run has come. Epochs and steps count from 0; sums are of the current epoch.
 
     Attributes:
-        history: Of every finished epoch its mean loss, validation result and share of items with
-            a gradient.
+        history: Mean loss, validation result and share of items with a gradient of each finished
+            epoch.
     """
 
     epoch: Whole = 0
@@ -61,7 +61,7 @@ class Progress:
 
     @property
     def mean_share(self) -> float | None:
-        """The mean share of items with a gradient, where the loss tells it."""
+        """The mean share of items with a gradient, if the loss reports it."""
         return self.share_sum / self.shares if self.shares else None
 
     def add(self, loss: float, share: float | None) -> None:
@@ -79,7 +79,7 @@ class Progress:
 
 
 class Checkpoint:
-    """Network, optimiser and the best weights so far, to and from one safetensors file."""
+    """Saves and loads network, optimiser and the best weights so far as one safetensors file."""
 
     def __init__(self, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self._network, self._optimizer = network, optimizer
@@ -109,7 +109,7 @@ class Checkpoint:
             write_arrays(partial, arrays, header)
 
     def load(self, path: Path, fingerprint: str) -> Progress:
-        """Take over the state of a file, if it is whole and of the same data and options."""
+        """Load the state of a complete file that was made with the same data and options."""
         try:
             header = decode(array_header(path), _Header, "its header")
             if header.fingerprint != fingerprint:
@@ -136,7 +136,7 @@ class Checkpoint:
         return progress
 
     def _declared(self, names: list[str]) -> dict[str, Array]:
-        """Declare the weights of the network, and what the optimiser may know of each."""
+        """Declare the weights of the network, and the optimiser's state of each."""
         declared: dict[str, Array] = {}
         for name, value in self._network.state_dict().items():
             array = _like(value)
@@ -144,7 +144,7 @@ class Checkpoint:
         parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
         matches = [re.fullmatch(rf"{_OPTIMIZER}(\d{{1,9}})/(\w+)", name) for name in names]
         known = [match for match in matches if match and int(match[1]) < len(parameters)]
-        # An optimiser knows the same of every parameter that it has moved.
+        # An optimiser keeps the same state for every parameter that it has changed.
         for index, key in product({m[1] for m in known}, {m[2] for m in known}):
             like = torch.zeros(()) if key == "step" else parameters[int(index)]
             declared[f"{_OPTIMIZER}{index}/{key}"] = _like(like)
@@ -169,7 +169,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _progress(text: str) -> Progress:
-    """Return the progress; JSON has no −∞, so that no best result is null."""
+    """Return the progress. JSON has no −∞, so null stands for a missing best result."""
     parts = decode_json(text.encode(), dict[str, Any], "its progress")
     if parts.keys() != vars(Progress()).keys():
         raise DataError("its progress has other parts")

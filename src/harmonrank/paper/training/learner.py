@@ -1,4 +1,4 @@
-"""Learner: takes one training step on some rows, by PyTorch or by the fused kernels."""
+"""Learners: take one training step on some rows, with PyTorch or with the fused kernels."""
 
 __all__ = [
     "Decay",
@@ -16,7 +16,7 @@ __all__ = [
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,14 +30,14 @@ from harmonrank.paper.training.rows import Arrays
 from harmonrank.support.threads import thread_count
 
 _SCALES = ("value.weight", "output.weight", "linear.weight")
-_SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
+_SMALL_FIT = 200_000  # A fit that sees fewer rows ends before the kernels are compiled.
 
 
 @contextmanager
 def torch_threads(count: int | None = None) -> Iterator[None]:
-    """Let PyTorch use so many threads within, `thread_count()` if left out.
+    """Let PyTorch use this many threads inside the block, by default `thread_count()`.
 
-    On a batch's few numbers one is best, as others only wait for each other.
+    One thread is best for a small batch, where several mostly wait for each other.
     """
     before, count = torch.get_num_threads(), thread_count() if count is None else count
     if count == before:
@@ -72,9 +72,9 @@ class Decay:
     """Multiplies weights by 1 − rate · decay, where decay acts (Loshchilov & Hutter, 2019).
 
     Args:
-        decay: How much, at a rate of 1.
-        optimizer: Its rate of the moment counts.
-        weights: Each with 1 where decay acts and 0 elsewhere, or one of both for all of it.
+        decay: The share taken off at a learning rate of 1.
+        optimizer: Its current learning rate scales the decay.
+        weights: Each weight with its mask, 1 where decay acts and 0 elsewhere.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Decay:
 
 
 def optimizer_of(config: TrainingConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return the optimiser of some parameters, which knows nothing of decay."""
+    """Return the optimiser of some parameters, without decay."""
     kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
     # One call for all parameters: a small network's update is otherwise all overhead.
     return kind(parameters, lr=config.learning_rate, fused=True)
@@ -103,13 +103,13 @@ def optimizer_of(config: TrainingConfig, parameters: list[nn.Parameter]) -> torc
 
 @dataclass(frozen=True)
 class LossValue:
-    """What a loss says of a batch.
+    """The loss of a batch.
 
     Attributes:
-        loss: With its graph.
-        gradient_share: The share of items that it gives a gradient to, where that is known.
-        slope: Its gradient by the network's output, where it was computed with the loss; else
-            autograd finds it.
+        loss: The value, part of the autograd graph.
+        gradient_share: Share of items with a gradient, if the loss knows it.
+        slope: Gradient of the loss by the network's output, if it was computed with the loss;
+            otherwise autograd computes it.
     """
 
     loss: Tensor
@@ -120,32 +120,13 @@ class LossValue:
 LossFunction = Callable[[Tensor, Arrays], LossValue]
 
 
-class NetworkLearner(Protocol):
-    """What the loop needs: a step, and the weights in the network where others look at them.
+class TorchLearner:
+    """Trains by autograd through the network itself, on any device; the reference.
 
     Attributes:
-        kind: A checkpoint goes on with the kind of learner that wrote it.
+        kind: A checkpoint is continued by the kind of learner that wrote it.
         optimizer: Its state is the learner's only state besides the weights.
     """
-
-    kind: ClassVar[str]
-    optimizer: torch.optim.Optimizer
-
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
-        """Change the weights by one step on these rows.
-
-        Return the loss before it, and the share of items as in `LossValue`.
-        """
-
-    def publish(self) -> None:
-        """Give the network the present weights."""
-
-    def take_over(self) -> None:
-        """Continue from the network's weights."""
-
-
-class TorchLearner:
-    """Autograd through the network itself, on any device; the definition of what is right."""
 
     kind: ClassVar = "torch"
 
@@ -156,7 +137,10 @@ class TorchLearner:
         self._decay = Decay(config.weight_decay, self.optimizer, acts)
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
-        """Call the network, its gradient and the optimiser."""
+        """Change the weights by one step on these rows.
+
+        Return the loss before it, and the share of items as in `LossValue`.
+        """
         self._network.train()
         with torch_threads():
             batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
@@ -168,17 +152,12 @@ class TorchLearner:
                 self.optimizer.step()
         return float(value.loss.detach()), value.gradient_share
 
-    def publish(self) -> None:
-        """Nothing to do: the weights are the network's."""
-
-    def take_over(self) -> None:
-        """Nothing to do: the weights are the network's."""
-
 
 class FusedLearner:
-    """The same step by kernels: they give the scores and, from the loss's slope, the gradient.
+    """Takes the same step with kernels, which compute the scores and the gradient.
 
-    All weights are one parameter of the optimiser, so that a step costs few calls.
+    All weights are one parameter of the optimiser, so that a step costs few calls. The network's
+    own parameters become views of it.
 
     Args:
         network: To be trained.
@@ -189,10 +168,10 @@ class FusedLearner:
     kind: ClassVar = "fused"
 
     def __init__(self, network: Network, rows: Arrays, config: TrainingConfig) -> None:
-        self._network, self._rows = network, rows
+        self._rows = rows
         scores, context = rows.scores.numpy(), rows.context.numpy()
         self._step = TrainingStep(network, scores, context, threads=thread_count())
-        self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
+        self._flat = _flattened(network)
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = optimizer_of(config, [self._flat])
         acts = torch.from_numpy(self._step.weights.marked(decayed)).float()
@@ -201,6 +180,7 @@ class FusedLearner:
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
+        self._step.weights.vector[:] = self._flat.detach().numpy()
         with torch_threads(1):
             batch = self._rows.batch(torch.from_numpy(index))
             fused = torch.from_numpy(self._step.forward(index)).requires_grad_()
@@ -214,24 +194,26 @@ class FusedLearner:
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
                 self._decay.step()
                 self.optimizer.step()
-        self._step.weights.vector[:] = self._flat.detach().numpy()
         return float(value.loss.detach()), value.gradient_share
 
-    def publish(self) -> None:
-        """Copy the weights into the network."""
-        self._step.weights.write(self._network)
 
-    def take_over(self) -> None:
-        """Copy the weights out of the network."""
-        self._step.weights.read(self._network)
-        with torch.no_grad():
-            self._flat.copy_(torch.from_numpy(self._step.weights.vector))
+NetworkLearner = TorchLearner | FusedLearner
+
+
+def _flattened(network: nn.Module) -> nn.Parameter:
+    """Return all parameters of a network as one vector, of which they are views from now on."""
+    parameters = list(network.parameters())
+    flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+    parts = torch.split(flat, [parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.data = part.view_as(parameter)
+    return nn.Parameter(flat)
 
 
 def learner_for(
     network: nn.Module, rows: Arrays, config: TrainingConfig, rows_seen: int
 ) -> NetworkLearner:
-    """Choose the kernels where they can stand in and are worth it, else PyTorch.
+    """Choose the kernels where they cover the network and are worth compiling, else PyTorch.
 
     The choice depends on the network, its device and the size of the fit alone, never on what
     this machine has compiled before, so that the same fit gives the same weights twice.

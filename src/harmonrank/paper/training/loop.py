@@ -27,8 +27,8 @@ class Finished:
     """Training is over and the network holds the weights of its best epoch.
 
     Attributes:
-        history: Of every epoch its mean loss, validation AUC-sum and share of items with a
-            gradient, those before a resumption too.
+        history: Mean loss, validation AUC-sum and share of items with a gradient of each epoch,
+            including those before a resumption.
     """
 
     best_epoch: int
@@ -57,8 +57,8 @@ def train(
 
     Without early stopping, the last epoch counts as the best.
 
-    Row order depends on the seed and the epoch alone and a checkpoint holds all other state,
-    so a run that was killed goes on to the same weights, bit for bit, as one that was not.
+    Row order depends on the seed and the epoch alone, and a checkpoint holds all other state. So a
+    run that was killed and continued ends with the same weights, bit for bit.
 
     Args:
         network: Called with scores and context.
@@ -67,9 +67,9 @@ def train(
         validate: Validation AUC-sum of the network, higher is better.
         config: Optimiser, batches, length.
         seed: Decides the order of rows.
-        checkpoint: Where state is kept; if the file exists, training goes on from it.
-        fingerprint: Of data and options; a checkpoint of another one is refused.
-        rows_seen: Decides whether kernels are worth compiling; of this training if left out.
+        checkpoint: File for the state; if it exists, training continues from it.
+        fingerprint: Digest of data and options; a checkpoint with another one is refused.
+        rows_seen: Decides whether kernels are worth compiling; by default computed from the plan.
         requests: Where each request begins, and the end, if batches must hold whole requests.
     """
     plan = config.plan(len(rows))
@@ -80,12 +80,10 @@ def train(
     progress = Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
-        learner.take_over()
         yield Resumed(progress.epoch, progress.step)
 
     def save() -> float:
         if checkpoint is not None:
-            learner.publish()
             state.save(checkpoint, progress, fingerprint)
         return monotonic()
 
@@ -97,7 +95,6 @@ def train(
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
-        learner.publish()
         valid = validate(network)
         if valid > progress.best_valid or not config.early_stopping:
             state.keep_best()
@@ -144,7 +141,7 @@ def _epoch(
     plan: Plan,
     progress: Progress,
 ) -> Iterator[BatchEnded]:
-    """Take the steps of one epoch that are still to be taken."""
+    """Take the remaining steps of an epoch."""
     for step, index in enumerate(batches[progress.step :], progress.step):
         for group in learner.optimizer.param_groups:
             group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)

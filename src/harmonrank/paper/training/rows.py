@@ -1,4 +1,4 @@
-"""Rows to train on, and how they are dealt into random batches."""
+"""Training rows, and how they are dealt into random batches."""
 
 __all__ = ["Arrays", "random_batches", "request_batches"]
 
@@ -18,14 +18,13 @@ from harmonrank.support.kernel import inline_kernel, kernel
 class Arrays:
     """Scores, context codes, labels and perhaps weights of the same rows.
 
-    A batch is a view: it gathers a tensor when that is first asked for, so a loss that looks at
-    labels alone does not pay for the rest. Whole-number labels are kept as patterns, one number per
-    row.
+    A batch is a view that gathers each tensor at its first use, so a loss that only needs labels
+    does not pay for the rest. Labels of 0 and 1 are kept as patterns, one number per row.
 
     Args:
         scores: (rows, objectives), float32.
         context: (rows, features), codes.
-        labels: (rows, objectives), of any type; they come out as float32.
+        labels: (rows, objectives), of any type; returned as float32.
         sample_weight: (rows,).
         request: (rows,), whole numbers that name requests.
 
@@ -106,9 +105,9 @@ def _have_patterns(labels: Tensor) -> bool:
 def random_batches(rows: int, batches: int, seed: list[int]) -> list[NDArray[np.int64]]:
     """Deal rows 0 … rows−1 into batches of equal size, give or take one, each in ascending order.
 
-    Who is in which batch is as random as the seed; the order within a batch is nothing to a loss,
-    and memory is read faster in order. So the batches' numbers are shuffled, not the rows, and the
-    rows follow by counting.
+    Only the choice of rows is random: their order within a batch does not matter to a loss, and
+    memory is read faster in order. So the numbers of the batches are shuffled and not the rows,
+    and a counting pass deals the rows.
 
     >>> [batch.tolist() for batch in random_batches(7, 2, seed=[0])]
     [[3, 4, 5, 6], [0, 1, 2]]
@@ -130,9 +129,9 @@ def request_batches(
     """Deal whole requests into batches of equally many requests, give or take one.
 
     Args:
-        starts: Where each request begins, and the end; rows of a request lie together.
+        starts: Where each request begins, and the end; the rows of a request are adjacent.
         batches: How many.
-        seed: Decides who is in which batch.
+        seed: Decides which request is in which batch.
 
     >>> [batch.tolist() for batch in request_batches(np.array([0, 2, 5, 6]), 2, seed=[0])]
     [[0, 1, 5], [2, 3, 4]]

@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 from harmonrank.support.errors import DataError
 
 LARGEST = 1e30
-"""A larger number is no weight of any model; sums of squares of smaller ones stay finite."""
+"""Larger numbers are refused; sums of squares of smaller ones stay finite."""
 
 _DTYPES = {
     "F64": "float64",
@@ -34,7 +34,7 @@ class Array:
     """What a stored array must be.
 
     Attributes:
-        shape: Sizes. A name stands for any size, the same in all arrays of a file.
+        shape: Sizes. A name stands for any size, the same one in all arrays of a file.
         dtype: Its exact type.
         low: Smallest value; NaN lies in no range.
         high: Largest value.
@@ -72,7 +72,7 @@ class Array:
 def write_arrays(
     path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, str] | None = None
 ) -> None:
-    """Write arrays as safetensors, with the permissions that any new file gets."""
+    """Write arrays as safetensors, with the permissions of any new file."""
     path.touch()
     mode = path.stat().st_mode
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
@@ -86,8 +86,8 @@ def write_arrays(
 def read_arrays(path: Path, declared: Mapping[str, Array]) -> dict[str, np.ndarray]:
     """Read exactly the declared arrays.
 
-    Names, types and shapes are compared with the declaration before an array is read, so that
-    what is read is never larger than the file.
+    Names, types and shapes are compared with the declaration before an array is read, so no more is
+    read than the file holds.
 
     Raises:
         DataError: An array is missing, not declared, or not as declared.
@@ -107,7 +107,7 @@ def read_arrays(path: Path, declared: Mapping[str, Array]) -> dict[str, np.ndarr
 
 
 def digest(arrays: Mapping[str, np.ndarray], header: Mapping[str, str]) -> str:
-    """Return a checksum of arrays and the texts beside them, for a file that keeps its own."""
+    """Return a checksum of arrays and the texts beside them, to be kept in the same file."""
     whole = hashlib.sha256(json.dumps(sorted(header.items())).encode())
     for name in sorted(arrays):
         array = arrays[name]

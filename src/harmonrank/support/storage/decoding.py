@@ -1,4 +1,4 @@
-"""Decoding: what is read back becomes typed values, or one sentence about what is wrong with it."""
+"""Decoding: stored files as typed values, or one sentence on what is wrong with them."""
 
 __all__ = ["MOST_BYTES", "check_format", "decode", "decode_json", "read_bytes", "read_toml"]
 
@@ -12,16 +12,16 @@ from harmonrank import __version__
 from harmonrank.support.errors import DataError, ModelFileError
 
 MOST_BYTES = 1 << 28
-"""A larger JSON file is none of ours: all that can be large is stored as arrays."""
+"""The largest JSON file that is read; larger contents are stored as arrays."""
 
 MOST_TEXT = 1 << 24
-"""A larger file is none that a person wrote."""
+"""The largest file that is read of those that people write."""
 
 T = TypeVar("T")
 
 
 def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
-    """Return what a file holds; one that is larger, or has no end as a device, is refused."""
+    """Return the bytes of a file; a larger one, or an endless device, is refused."""
     with path.open("rb") as stream:
         content = stream.read(most + 1)
     if len(content) > most:
@@ -83,7 +83,7 @@ def decode_json(text: bytes, kind: type[T], what: str) -> T:
 
 
 def check_format(what: str, version: int, writer: str, expected: int) -> None:
-    """Refuse what another version of the package wrote in another format.
+    """Refuse a format that another version of the package wrote.
 
     >>> check_format("'m' has model", 3, "9.0", 2)
     Traceback (most recent call last):

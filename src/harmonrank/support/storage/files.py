@@ -47,15 +47,15 @@ def check_output(
 ) -> Path:
     """Return the resolved path if something new can be written there, before any work is done.
 
-    Links are followed, so that what they point to is replaced, and `..` is taken out first: what
-    is looked at is what is written.
+    Links are followed, so their target is replaced, and `..` is resolved first: the path that is
+    checked is the path that is written.
 
     Args:
-        path: Where to write; folders above it are made when needed.
-        overwrite: Allow what is there to be replaced.
-        holds: The output is a folder, and this file in it shows that an existing one is of our
-            making. No other folder is ever replaced, so a mistyped name costs nothing.
-        begins: The output is a file that begins so, and no other file is replaced by it.
+        path: Where to write; missing parent folders are made later.
+        overwrite: Allow an existing output to be replaced.
+        holds: The output is a folder. Only a folder with this file is replaced, so a mistyped name
+            costs nothing.
+        begins: The output is a file. Only a file that begins with this text is replaced.
     """
     _refuse_url(path)
     path = Path(path)
@@ -69,13 +69,13 @@ def check_output(
         existing = next(p for p in target.parents if p.exists())
         if not existing.is_dir():
             raise OutputError(f"'{path}' cannot be written: '{existing}' is not a folder.")
-        # Only an attempt tells: permissions say nothing about a read-only disk, or to root.
+        # Only an attempt tells: permissions do not show a read-only disk, and not to root.
         with TemporaryFile(dir=existing):
             return target
 
 
 def _refuse_url(path: str | Path) -> None:
-    # As a path it has lost one of its slashes.
+    # A path has lost one of the slashes of a URL.
     name = re.sub(r"^([A-Za-z][A-Za-z0-9+.\-]+):/+", r"\1://", str(path))
     if is_url(name) and not Path(f"{protocol_of(name)}:").exists():
         raise OutputError(
@@ -179,10 +179,10 @@ def _replacing(
 def resumable_folder(
     path: str | Path, key: Mapping[str, Any], *, holds: str, overwrite: bool = False
 ) -> Iterator[Path]:
-    """Yield a hidden sibling folder that is found again if the block was cut short.
+    """Yield a hidden sibling folder that the next run continues if the block was interrupted.
 
-    It takes the name when the block ends well. One that was begun with another `key`, the JSON
-    that stands for the work, is emptied first; one whose work the data do not allow is removed.
+    It takes the name when the block ends well. A folder that was begun with another `key`, the JSON
+    that identifies the work, is emptied first. It is removed after a DataError.
 
     Raises:
         OutputError: Another process is at work on the same output.
@@ -204,7 +204,7 @@ def resumable_folder(
             except DataError:
                 remove(partial)
                 raise
-            # What a killed run of the same work was writing when it ended.
+            # Files that a killed run of the same work was writing.
             for left in partial.rglob(".*.partial"):
                 remove(left)
             (partial / _KEY).unlink()
@@ -227,7 +227,7 @@ def _begin(partial: Path, key: Mapping[str, Any]) -> None:
 
 
 def flush(made: Path) -> None:
-    """Bring a file, or all of a folder, to the disk: a rename must not get there before."""
+    """Write a file, or all files of a folder, to disk before they are renamed."""
     for path in [made, *made.rglob("*")] if made.is_dir() else [made]:
         if path.is_dir():
             flush_names(path)
@@ -237,7 +237,7 @@ def flush(made: Path) -> None:
 
 
 def to_json(value: Any) -> str:
-    """Return JSON that a person can read; a number that is not finite becomes null.
+    """Return indented JSON; a number that is not finite becomes null.
 
     >>> print(to_json({"auc": float("nan")}))
     {
@@ -269,7 +269,7 @@ def read_json(path: Path, kind: type[T]) -> T: ...
 
 
 def read_json(path: Path, kind: Any = Any) -> Any:
-    """Read JSON as a type, or say which file is not that, and why."""
+    """Read JSON as a type; an error names the file and the reason."""
     try:
         text = read_bytes(path, MOST_BYTES)
     except OSError as error:
@@ -278,7 +278,7 @@ def read_json(path: Path, kind: Any = Any) -> Any:
 
 
 def numbered(folder: Path) -> list[int]:
-    """Return the numbers by which files and folders of a folder are named, ascending."""
+    """Return the numbers that are names of files and folders in a folder, ascending."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 

@@ -1,7 +1,7 @@
 """Staging: hidden folders in which outputs are made until they are complete.
 
-A writer holds a lock on its folder. The lock ends with the process, however it ends, so that the
-next writer of the same output can tell the leftovers of a killed one from a running one.
+A writer holds a lock on its folder. The lock ends with the process, however it ends, so the next
+writer of the same output can distinguish leftovers of a killed process from a running one.
 """
 
 __all__ = ["flush_names", "held", "is_utf8", "remove", "replace", "staged", "swept"]
@@ -28,10 +28,10 @@ def held(path: Path, *, without_locks: bool = True) -> Iterator[bool]:
 
     Args:
         path: What is locked.
-        without_locks: What is yielded on a file system without locks, as some network ones are.
+        without_locks: Yielded on file systems without locks, as on some networks.
     """
     if sys.platform == "win32":  # no such locks: leftovers stay, writers do not see others
-        yield True
+        yield without_locks
         return
     lock = os.open(path, os.O_RDONLY)
     try:
@@ -43,7 +43,7 @@ def held(path: Path, *, without_locks: bool = True) -> Iterator[bool]:
         except OSError:
             yield without_locks
             return
-        # Who waited may have the lock of what was removed meanwhile.
+        # The path may have been removed before it was locked.
         yield path.exists() and os.path.samestat(os.fstat(lock), path.stat())
     finally:
         os.close(lock)
@@ -51,7 +51,7 @@ def held(path: Path, *, without_locks: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """Yield an empty hidden folder beside a path, ours alone; it is gone at the end."""
+    """Yield an empty hidden folder beside a path for our use alone; it is removed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     swept(path)
     with ExitStack() as stack:
@@ -63,26 +63,26 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 def _locked(path: Path, stack: ExitStack) -> Path:
-    """Make a hidden folder and lock it; another one if it was swept away before it was locked."""
+    """Make a hidden folder and lock it; repeat if it was removed before it was locked."""
     while True:
         folder = _sibling(path, _PARTIAL)
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
         with suppress(FileNotFoundError):
             if stack.enter_context(held(folder)):
                 return folder
 
 
 def swept(path: Path) -> None:
-    """Remove what killed writers of an output have left beside it.
+    """Remove leftovers of killed writers beside an output.
 
-    An output that was moved aside to be replaced, and never was, gets its name back.
+    An output that was moved aside but never replaced gets its name back.
     """
     left = re.compile(rf"\.{re.escape(path.name[:200])}\.[0-9a-f]{{8}}\.({_PARTIAL}|{_REPLACED})")
     for folder in sorted(path.parent.iterdir()):
         match = left.fullmatch(folder.name)
         if not match or not folder.is_dir():
             continue
-        with suppress(OSError), held(folder) as free:
+        with suppress(OSError), held(folder, without_locks=False) as free:
             if free and match[1] == _REPLACED and not path.exists():
                 folder.rename(path)
             elif free:
@@ -90,7 +90,7 @@ def swept(path: Path) -> None:
 
 
 def replace(made: Path, path: Path) -> None:
-    """Give what was made its name; a full folder of that name changes places with it."""
+    """Give an output its name; an existing folder of that name is exchanged for it."""
     if not path.is_dir():
         made.replace(path)
         flush_names(path.parent)
@@ -108,9 +108,9 @@ def replace(made: Path, path: Path) -> None:
 
 
 def _exchanged(a: Path, b: Path) -> bool:
-    """Let two names change places at once, so that neither is ever missing, where that is known.
+    """Exchange two names atomically, if the system can, so that neither is ever missing.
 
-    Linux knows it on most file systems. Elsewhere one of them has to step aside first.
+    Linux can on most file systems. Elsewhere one of them has to be moved aside first.
     """
     try:
         rename = ctypes.CDLL(None).renameat2
@@ -121,7 +121,7 @@ def _exchanged(a: Path, b: Path) -> bool:
 
 
 def flush_names(folder: Path) -> None:
-    """Bring the names in a folder to the disk, so that a rename outlives a power cut."""
+    """Write the names in a folder to disk, so that a rename survives a power cut."""
     if sys.platform == "win32":  # a folder cannot be opened there
         return
     handle = os.open(folder, os.O_RDONLY)

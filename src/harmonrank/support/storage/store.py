@@ -1,4 +1,4 @@
-"""Store: finished work in a folder, found again by its key, and checksums of contents."""
+"""Store: results of finished work in a folder, looked up by key, and checksums of contents."""
 
 __all__ = ["Store", "digest", "file_sums"]
 
@@ -38,9 +38,9 @@ def file_sums(folder: Path, outputs: Iterable[str]) -> dict[str, str]:
 class Store:
     """A folder of records, one small JSON file each.
 
-    A record holds the key of the work, what came of it, and a checksum. It appears under its name
-    when it is complete. One that cannot be read, was changed since or has another key is as good
-    as absent: its work is done again.
+    A record holds the key of the work, its result and a checksum. It appears under its name when it
+    is complete. A record that cannot be read, was changed or has another key counts as absent, and
+    its work is repeated.
 
     Args:
         folder: Made when the first record is put.
@@ -50,21 +50,21 @@ class Store:
         self.folder = Path(folder)
 
     def path(self, name: str, suffix: str = ".json") -> Path:
-        """Return where a record is, or what belongs to it under another suffix."""
+        """Return the path of a record, or of its companion with another suffix."""
         return self.folder / f"{name}{suffix}"
 
     def find(self, name: str, key: str, decode: Callable[[Any], T | None]) -> T | None:
-        """Return what came of the work with this key; None if it has to be done.
+        """Return the result of the work with this key; None if it has to be done.
 
         Args:
             name: Of the record.
-            key: A digest of all that decides the outcome.
-            decode: Builds the outcome from JSON parts. What it cannot build is absent too.
+            key: A digest of everything that decides the result.
+            decode: Builds the result from JSON parts; a record that it cannot decode is absent.
         """
         if not self.path(name).is_file():
             return None
         for suffix in ("", ".json"):
-            # Work that is found is not written again, so nothing else removes what was left.
+            # A record that exists is not written again, so leftovers are removed here.
             swept(self.path(name, suffix))
         try:
             record = read_json(self.path(name))
@@ -77,7 +77,7 @@ class Store:
     def refuse_foreign(self, name: str) -> None:
         """Refuse to replace a file that was never a record, before any work is done.
 
-        A record appears whole, so that even a damaged one begins as it did.
+        Even a damaged record begins as a record does.
 
         Raises:
             OutputError: A file that somebody else wrote has the name of the record.
@@ -93,7 +93,7 @@ class Store:
         )
 
     def put(self, name: str, key: str, content: Any) -> None:
-        """Keep the outcome of some work, as JSON parts."""
+        """Keep the result of some work, as JSON parts."""
         # As it will be read back: a number that is not finite becomes null.
         parts = json.loads(to_json(content))
         with new_file(self.path(name), overwrite=True) as partial:

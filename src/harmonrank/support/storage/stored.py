@@ -9,7 +9,7 @@ A field is one of
     a class with `to_dict` and `from_dict`         what these give and take
     anything else                                  JSON of its type, with bounds (`msgspec.Meta`)
 
-So whoever adds a field has stored, declared and checked it. Nothing is executed when it is read.
+So a new field is stored, declared and checked by its annotation. Reading executes nothing.
 """
 
 __all__ = ["declared", "restored", "stored"]
@@ -61,9 +61,9 @@ def declared(
 
     Args:
         kind: The dataclass.
-        parts: Its JSON parts, which tell what is there.
-        sizes: What the named sizes are; a name that is not given stands for any size, the same in
-            all arrays of one dataclass.
+        parts: Its JSON parts, which decide what arrays there are.
+        sizes: The named sizes; a missing name stands for any size, the same one in all arrays of
+            one dataclass.
         at: As for `stored`.
     """
     arrays: Declared = {}
@@ -141,7 +141,7 @@ class _Plain:
 
 @dataclasses.dataclass(frozen=True)
 class _Custom:
-    """What a class makes of itself."""
+    """A class with its own `to_dict` and `from_dict`."""
 
     hint: Any
 

@@ -1,4 +1,4 @@
-"""Table URLs: which names are URLs, and what of one may be printed."""
+"""Table URLs: which names are URLs, and how they are printed without secrets."""
 
 __all__ = [
     "has_pattern",
@@ -73,7 +73,7 @@ def has_pattern(url: str) -> bool:
 
 
 def shown_url(url: str) -> str:
-    """Return a URL without what may be secret: a user, a password, a query such as a signature.
+    """Return a URL without possible secrets: user, password, and query such as a signature.
 
     >>> shown_url("https://me:word@logs.example/a.parquet?signature=abc")
     'https://logs.example/a.parquet'
@@ -87,7 +87,7 @@ def shown_url(url: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text, each URL in it without what may be secret.
+    """Return a text in which URLs have no secrets.
 
     >>> without_secrets("403, url='https://logs.example/a?signature=abc'")
     "403, url='https://logs.example/a'"
