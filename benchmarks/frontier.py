@@ -20,7 +20,7 @@ from harmonrank.fusion import method_class
 from harmonrank.metrics import auc
 from harmonrank.worlds import as_frame, world, world_schema
 
-RIVALS = ["harmonrank", "harmonrank-network", "logistic", "lightgbm", "harmonrank-paper"]
+RIVALS = ["harmonrank", "logistic", "lightgbm", "harmonrank-paper"]
 HEAVY = 8.0
 
 

@@ -2,8 +2,7 @@
 
     python benchmarks/fusion.py regret --json benchmarks/results/regret.json
     python benchmarks/fusion.py regret --redraw 101 2026 --rows 300000 --seeds 1 \\
-        --methods harmonrank harmonrank-network lightgbm logistic \\
-        --json benchmarks/results/unseen.json
+        --methods harmonrank lightgbm logistic --json benchmarks/results/unseen.json
     python benchmarks/fusion.py small --json benchmarks/results/small.json
     python benchmarks/fusion.py swap --rows 200000 --seeds 1 --json benchmarks/results/swap.json
     python benchmarks/fusion.py swap --methods harmonrank \\
@@ -33,14 +32,7 @@ from harmonrank.support import HarmonRankError
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import LATER, log_of, logs_of
 
-SWAPPED = [
-    "harmonrank",
-    "harmonrank-network",
-    "harmonrank-paper",
-    "closed-form",
-    "logistic",
-    "lightgbm",
-]
+SWAPPED = ["harmonrank", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
 OF_PART: dict[str, tuple[list[str], list[str]]] = {
     "regret": (EIGHT, list(METHODS)),
     "small": (EIGHT[:3], ["harmonrank", "closed-form", "prevalence-weights", "logistic"]),

@@ -7,9 +7,10 @@ from typing import Any
 
 from store import listed, markdown, read, short, span, table
 
+from harmonrank.fusion import METHODS
 from harmonrank_lab.real import differences_table, tally_table
 
-FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
+FEW = ("harmonrank", "lightgbm", "logistic", "harmonrank-paper")
 ORDER = ("elive", "qkvideo", "conflict", "backbone", "tails", "interactions", "leak", "trained")
 
 Regrets = dict[str, dict[str, list[float]]]
@@ -136,7 +137,7 @@ def kuairand_slice() -> str:
     found = defaultdict(list)
     for run in read("kuairand_slice")["runs"]:
         for entry in run["methods"]:
-            if entry.get("auc_sum") is not None:
+            if entry.get("auc_sum") is not None and entry["name"] in METHODS:
                 found[entry["name"]].append(entry["auc_sum"])
     order = sorted(found, key=lambda m: -mean(found[m]))
     rows = [(f"`{m}`", f"{mean(found[m]):.4f}", len(found[m])) for m in order]
@@ -172,8 +173,7 @@ def tuned(key: str, cell: Callable[[dict[str, Any], str], str], *told: str) -> s
 def _changed(method: str) -> str:
     """Tell where a search ended, apart from where it began."""
     tuning = read("tuning")
-    start = {} if method == "harmonrank-network" else tuning["start"]
-    left_out = {"patience_steps"} | (set() if start else {"width"})
+    start, left_out = tuning["start"], {"patience_steps"}
     changed = tuning["best"][method]["options"].items()
     parts = [f"{k} {v}" for k, v in changed if k not in left_out and start.get(k) != v]
     return ", ".join(parts).replace("_", " ") or "the start"
@@ -211,20 +211,6 @@ def published() -> str:
         for r in read("published")["results"]
     ]
     return markdown(["world", "as the paper prints it", "our defaults"], rows)
-
-
-@table
-def network_health() -> str:
-    """The spread of the parts of `harmonrank-network`, the residual's being 1, by world."""
-    found = defaultdict(list)
-    for row in read("regret")["results"]:
-        if row["method"] == "harmonrank-network":
-            found[row["world"]].append(row["health"])
-    rows = [
-        (f"`{w}`", *(span([h[p] for h in found[w]], ".3f") for p in ("relation_aware", "linear")))
-        for w in ORDER
-    ]  # fmt: skip
-    return markdown(["world", "s1", "s3"], rows)
 
 
 @table

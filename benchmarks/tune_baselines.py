@@ -55,22 +55,6 @@ OWN: dict[str, list[dict[str, Any]]] = {
     "reinforce": [{"batch_rows": 512, "steps": 12_000, "patience_steps": 12_000}],
 }
 NOISE = 0.003
-# One head per objective has options of other names: as many moves of the same kinds.
-HEADS = "harmonrank-network"
-HEADS_START: dict[str, Any] = {
-    "buckets": 16, "width": 8, "learning_rate": 0.01, "ridge": 100.0, "slope_ridge": 100.0,
-    "epochs": 6,
-}  # fmt: skip
-OWN[HEADS] = [
-    {"learning_rate": 0.03},
-    {"learning_rate": 0.003},
-    {"buckets": 32},
-    {"buckets": 8},
-    {"ridge": 30.0},
-    {"ridge": 300.0},
-    {"slope_ridge": 300.0},
-    {"epochs": 12},
-]
 
 
 @cache
@@ -125,9 +109,9 @@ class Tuning:
 
     def tune(self, method: str) -> None:
         """Offer all moves to a method, and store what is left in the end."""
-        here = dict(HEADS_START if method == HEADS else START)
+        here = dict(START)
         tried = {json.dumps(here): self.regrets(method, here, self.seeds)}
-        for move in ([] if method == HEADS else MOVES) + OWN[method]:
+        for move in MOVES + OWN[method]:
             there = {**here, **move}
             if mean(self.regrets(method, there, 1)) > mean(self.regrets(method, here, 1)) + NOISE:
                 continue

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from harmonrank.metrics import auc, rank
     from harmonrank.paper import Network, NetworkConfig
     from harmonrank.paper.losses import rank_auc_loss
-    from harmonrank.paper.methods.harmonrank_network import HarmonRankNetwork
     from harmonrank.paper.methods.neural_methods import HarmonRankPaper
     from harmonrank.paper.soft_rank import soft_rank
     from harmonrank.reports.explanation import explain
@@ -43,7 +42,6 @@ __all__ = [
     "Cut",
     "HarmonRank",
     "HarmonRankError",
-    "HarmonRankNetwork",
     "HarmonRankPaper",
     "Network",
     "NetworkConfig",
@@ -73,7 +71,6 @@ _PLACES = {
     "Cut": "data.splitting",
     "HarmonRank": "fusion.harmonrank",
     "HarmonRankError": "support.errors",
-    "HarmonRankNetwork": "paper.methods.harmonrank_network",
     "HarmonRankPaper": "paper.methods.neural_methods",
     "Network": "paper",
     "NetworkConfig": "paper",

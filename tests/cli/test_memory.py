@@ -238,7 +238,6 @@ def test_objectives_of_other_kinds_are_fitted_in_blocks_and_not_measured(run, fo
 
 NETWORK = {
     "harmonrank-paper": ("epochs=3", "batch_rows=40", "width=4"),
-    "harmonrank-network": ("epochs=2", "batch_rows=40", "width=4"),
     "label-aggregation": ("epochs=2", "batch_rows=40", "width=4"),
 }
 

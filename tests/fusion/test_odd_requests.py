@@ -10,7 +10,7 @@ from check_method import fitted
 from harmonrank.support.errors import HarmonRankError
 
 METHODS = (
-    "harmonrank", "harmonrank-paper", "harmonrank-network", "logistic", "lightgbm", "closed-form",
+    "harmonrank", "harmonrank-paper", "logistic", "lightgbm", "closed-form",
     "prevalence-weights", "formula-cem",
 )  # fmt: skip
 GOOD = np.full((3, 2), 0.1)

@@ -24,7 +24,6 @@ print(*[name for name in heavy if name in sys.modules])
     "method",
     [
         hr.HarmonRank(),
-        hr.HarmonRankNetwork(epochs=1),
         hr.HarmonRankPaper(epochs=1, buckets=8),
         hr.ClosedForm(),
     ],

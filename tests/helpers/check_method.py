@@ -21,7 +21,6 @@ _SEARCH = {"trials": 12}
 
 # Small enough that all claims of all methods take a minute.
 SMALL = {
-    "harmonrank-network": {"epochs": 3, "batch_rows": 500, "buckets": 6, "width": 4},
     "harmonrank-paper": _NETWORK,
     "mbce": _NETWORK,
     "label-aggregation": {**_NETWORK, "epochs": 10},

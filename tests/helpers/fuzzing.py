@@ -43,7 +43,6 @@ FITTED = {
     "logistic": {},
     "harmonrank": {},
     "harmonrank-paper": NETWORK,
-    "harmonrank-network": {"epochs": 1, "batch_rows": 300, "buckets": 6, "width": 4},
     "lightgbm": {"trees": 10, "leaves": (7,), "leaf_rows": 5, "leaf_positives": 1.0},
     "formula-cem": {"trials": 12},
 }

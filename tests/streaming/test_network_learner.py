@@ -150,4 +150,4 @@ def test_which_learner_a_method_has():
         return new_learner(method, {}, SCHEMA).recipe.learner
 
     assert kind("harmonrank-paper") == kind("reinforce") == "network"
-    assert {kind(m) for m in ("harmonrank-network", "lightgbm", "formula-grid")} == {"window"}
+    assert {kind(m) for m in ("lightgbm", "formula-grid")} == {"window"}

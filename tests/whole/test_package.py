@@ -12,7 +12,7 @@ import harmonrank as hr
 
 HEAVY = ("torch", "numba", "polars", "numpy", "pandas", "pyarrow", "safetensors", "scipy")
 PUBLIC = [
-    *("ClosedForm", "Comparison", "Cut", "HarmonRank", "HarmonRankError", "HarmonRankNetwork"),
+    *("ClosedForm", "Comparison", "Cut", "HarmonRank", "HarmonRankError"),
     *("HarmonRankPaper", "Network", "NetworkConfig", "Schema", "__version__", "align", "auc"),
     *("compare", "evaluate", "explain", "frontier", "guess_schema", "load", "offline", "rank"),
     *("rank_auc_loss", "soft_rank", "split", "world", "write_figures", "write_report"),

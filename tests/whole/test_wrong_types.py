@@ -102,8 +102,8 @@ WRONG = {
     "width": (size(width="a"), "Option 'width' of NetworkConfig must be a whole number"),
     "slots": (size(context_slots=3), "Option 'context_slots' of NetworkConfig must be a list"),
     "encoder before a fit": (lambda: hr.HarmonRank().fitted.encoder, UNFITTED),
-    "network before a fit": (lambda: hr.HarmonRankNetwork().network, UNFITTED),
-    "facts before a fit": (lambda: hr.HarmonRankNetwork().explain(), UNFITTED),
+    "network before a fit": (lambda: hr.HarmonRankPaper().network, UNFITTED),
+    "facts before a fit": (lambda: hr.HarmonRankPaper().explain(), UNFITTED),
 }
 
 

@@ -2,12 +2,12 @@
 
 __all__ = ["EXPORTED", "exporter_of"]
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from harmonrank.export.graph import Value, between, count_below, interpolate, look_up
+from harmonrank.export.graph import Value, count_below, interpolate, look_up
 from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.fusion import METHODS, Method, method_class
@@ -16,9 +16,8 @@ from harmonrank.fusion.baselines.closed_form import AsTheyCome, Calibrated
 from harmonrank.fusion.baselines.formula import FormulaFit, Scale
 from harmonrank.fusion.harmonrank import DefaultFit
 from harmonrank.metrics import SMALLEST_PROBABILITY
-from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, NetworkConfig
+from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused import Relation, WeightVector
-from harmonrank.paper.methods.harmonrank_network import HeadsFit
 from harmonrank.paper.methods.neural import NetworkFit
 from harmonrank.support.errors import UsageError
 
@@ -101,58 +100,6 @@ def _dot(x: Value, name: str, config: NetworkConfig, arrays: Arrays) -> Value:
     return (x * weight).sum(2).sum(1) + arrays[f"{name}.bias"]
 
 
-def objective_network_probabilities(model: Method, inputs: Inputs) -> Value:
-    """Return the probability of each objective, (rows, M), by the matrices of its scorer."""
-    centre, spread, slope, intercept, share = _double(model.state.scorer.prior)
-    table, W_r, output, gate, gate_bias, gated, linear = _double(model.state.scorer.paths)
-    M, _, d = table.shape
-    # Scores are told apart as far as float32 does.
-    single = inputs.scores.cast("float32").cast("float64")
-    low, high = np.float32(SMALLEST_SCORE), np.float32(1 - SMALLEST_SCORE)
-    logits = logits_of(single, float(low), float(high))  # (rows, M)
-    x = _mixed(((logits - centre) / spread).clip(-FARTHEST, FARTHEST), table)  # (rows, M, d)
-    query, offset, slopes = _asked(model, inputs, M, d)
-    g = ((x * gate).sum(2) + gate_bias).sigmoid().new_axis(2)  # (rows, M, 1)
-    first = x.graph.op("Gather", x, np.array(0), axis=2).new_axis(1)  # (rows, 1, M)
-    residual = offset + (slopes * first).sum(2)
-    residual = residual + _flat(x, M * d) @ linear.T + _flat(g * x, M * d) @ gated.T
-    residual = residual + _relations(x, query, W_r, output)
-    return (logits * slope + intercept + residual * share).sigmoid()
-
-
-def _double(arrays: Iterable[np.ndarray]) -> list[np.ndarray]:
-    return [array.astype(np.float64) for array in arrays]
-
-
-def _mixed(u: Value, table: np.ndarray) -> Value:
-    """Return the embedding of each score, (rows, M, d); see `SmoothBuckets`."""
-    _, B, d = table.shape
-    inside = u.clip(-REACH, REACH)
-    place = (inside + REACH) * float((B - 1) / (2 * REACH))
-    first: np.ndarray = np.eye(1, d)
-    return between(place, table) + (u - inside).new_axis(2) * first
-
-
-def _asked(model: Method, inputs: Inputs, M: int, d: int) -> list[Value]:
-    """Return the context's queries (rows, M, d), offsets and slopes (rows, M, M)."""
-    table = model.state.scorer.context.astype(np.float64)
-    parts = np.split(table, [M * d, M * d + M], axis=1)
-    shapes = ((M, d), (M,), (M, M))
-    shaped = [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
-    return [inputs.sum_of(part[1:]) + part[:1] for part in shaped]
-
-
-def _relations(x: Value, query: Value, W_r: np.ndarray, output: np.ndarray) -> Value:
-    """Return s1 of every head: self-attention, then each head's attention to its result."""
-    x_r = attended(x, W_r)  # (rows, M, d)
-    A_p = dots(query, x_r).softmax()  # (rows, heads, M)
-    return (A_p * dots(x.graph.constant(output[None]), x_r)).sum(2)
-
-
-def _flat(x: Value, width: int) -> Value:
-    return x.graph.op("Reshape", x, np.array([0, width]))
-
-
 def _logistic_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), (rows, M)."""
     fit: logistic.LogisticFit = model.state
@@ -207,7 +154,6 @@ _EXPORTERS: Mapping[type, Exporter] = {
     AsTheyCome: lambda _, inputs: inputs.scores,
     FormulaFit: _formula_scores,
     NetworkFit: network_scores,
-    HeadsFit: objective_network_probabilities,
 }
 """By the type of the fitted state."""
 

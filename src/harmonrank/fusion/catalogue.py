@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "harmonrank": ("fusion.harmonrank", "HarmonRank"),
-    "harmonrank-network": ("paper.methods.harmonrank_network", "HarmonRankNetwork"),
     "harmonrank-paper": ("paper.methods.neural_methods", "HarmonRankPaper"),
     "mbce": ("paper.methods.neural_methods", "Mbce"),
     "label-aggregation": ("paper.methods.neural_methods", "LabelAggregation"),

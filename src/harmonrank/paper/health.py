@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from harmonrank.paper.network import Network
-    from harmonrank.paper.objective_network import ObjectiveNetwork
     from harmonrank.paper.training.rows import Arrays
 
 HEALTH_ROWS = 20_000
@@ -94,9 +93,7 @@ class Health:
         return {**asdict(self), "dead": list(self.dead)}
 
 
-def health_of(
-    network: "Network | ObjectiveNetwork", rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS
-) -> Health:
+def health_of(network: "Network", rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS) -> Health:
     """Measure the paths of a network on some of the rows, evenly spread.
 
     Args:

@@ -73,8 +73,7 @@ class LearnerRecipe:
         """How the method goes on: by 'sums', as a 'network', or fitted afresh on a 'window'."""
         if self.method == "harmonrank":
             return "sums"
-        # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
-        # towards the closed form of the rows of its fit, so that it is fitted afresh.
+        # Only these can go on from their weights.
         return "network" if hasattr(method_class(self.method), "updated") else "window"
 
     @property
