@@ -143,7 +143,7 @@ def test_values_per_event_are_worth_the_same_in_every_request(log, model):
 
 
 def test_requests_of_one_row_tell_nothing(log):
-    train, test, schema = log
+    train, _, schema = log
     lonely = train[:20_000].with_columns(request_id=pl.int_range(20_000))
     assert hr.HarmonRank().fit(lonely, schema).optimises == "all"
 
