@@ -23,7 +23,7 @@ from harmonrank.support.events import FitStep
 from harmonrank.support.logistic import score_logit, sigmoid
 
 if TYPE_CHECKING:
-    from harmonrank.model.linear.averaging import Unseen
+    from harmonrank.model.linear.averaging import OutOfFold
 
 MOST_VALUES = 100
 """Rarer context values share the slot of the unknown: they would cost more than they tell."""
@@ -145,15 +145,15 @@ class HarmonRank(Method):
     Config = HarmonRankConfig
 
 
-def _for_requests(unseen: "Unseen", rows: TrainingRows) -> RequestWeights | None:
+def _for_requests(unseen: "OutOfFold", rows: TrainingRows) -> RequestWeights | None:
     """Return what a unit of probability counts in a row; None if the same in every row."""
     from harmonrank.model.requests.request_fit import fit_request_weights
 
     some, p = unseen.rows, sigmoid(unseen.averaged)
     if some.request is None:
         return None
-    given = p, some.request, some.labels, rows.weights, some.weight
-    return fit_request_weights(*given, fold=unseen.fold)
+    sign = np.where(rows.weights < 0, -1.0, 1.0)
+    return fit_request_weights(p, some.request, some.labels, sign, some.weight, unseen.fold)
 
 
 def _of_rows(codes: np.ndarray, rows: int) -> np.ndarray:

@@ -12,7 +12,7 @@ All rungs are linear in the same numbers but for the residual, so their average 
 logits is again `Heads`: nothing more is stored, and scoring takes as long.
 """
 
-__all__ = ["EVIDENCE_FOLDS", "Unseen", "averaged", "fit_averaged", "request_folds"]
+__all__ = ["EVIDENCE_FOLDS", "OutOfFold", "averaged", "fit_averaged", "request_folds"]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ _CHUNK_ROWS = 8192
 
 
 @dataclass(frozen=True)
-class Unseen:
+class OutOfFold:
     """Rows, and what heads that did not learn from them say of them.
 
     Attributes:
@@ -64,7 +64,7 @@ def fit_averaged(
     on_step: Callable[[int, int], None] = lambda *_: None,
     *,
     residual: bool = True,
-) -> tuple[Heads, Unseen | None]:
+) -> tuple[Heads, OutOfFold | None]:
     """Fit the rungs to rows in blocks, and average them by what they are worth on unseen rows.
 
     Returns:
@@ -108,7 +108,7 @@ def _unseen(
     slots: tuple[int, ...],
     on_fold: Callable[[int], None],
     residual: bool,
-) -> Unseen | None:
+) -> OutOfFold | None:
     """Fit the rungs without each part of some rows of a log, and try them on that part.
 
     Full heads gain most by more rows, so they are thought better beforehand by so many times as
@@ -129,7 +129,7 @@ def _unseen(
     evidence = np.stack([_evidence(request, rows, h) for h in logits])  # (rungs, requests, M)
     prior = _PRIOR * log_rows / some.rows
     weights = [_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)]
-    return Unseen(rows, fold, logits, np.stack(weights, axis=1))
+    return OutOfFold(rows, fold, logits, np.stack(weights, axis=1))
 
 
 def _cut(rows: FitRows) -> Blocks[FitRows]:

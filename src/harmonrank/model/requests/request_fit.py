@@ -58,7 +58,7 @@ def fit_request_weights(
     p: np.ndarray,
     request: np.ndarray,
     labels: np.ndarray,
-    weights: np.ndarray,
+    sign: np.ndarray,
     sample_weight: np.ndarray | None = None,
     fold: np.ndarray | None = None,
 ) -> RequestWeights | None:
@@ -68,7 +68,8 @@ def fit_request_weights(
         p: (rows, M) probabilities of heads that look at rows alone, and did not learn from these.
         request: (rows,) numbers or names of requests.
         labels: (rows, M) of 0 and 1.
-        weights: (M,) what each objective counts.
+        sign: (M,) −1 of unwanted objectives, 1 of others. All count alike, so that a fit for other
+            weights is the same model.
         sample_weight: (rows,).
         fold: (rows,) the part of the log of each row; a request is in one of them. Thirds of the
             rows if left out.
@@ -80,10 +81,10 @@ def fit_request_weights(
     w = np.ones(len(p)) if sample_weight is None else sample_weight.astype(np.float64)
     rows = _Rows(clipped(p), request, labels, w).taken(order)
     fold = request_folds(rows.request) if fold is None else fold[order]
-    share = _proven_share(rows, fold, weights)
+    share = _proven_share(rows, fold, sign)
     if share == 0:
         return None
-    mixed = _mixed(*_straight_and_bent(rows), share, rows.p, weights)
+    mixed = _mixed(*_straight_and_bent(rows), share, rows.p)
     # What an event is worth on average: rows count by their probability.
     return replace(mixed, mean=(rows.weight @ mixed.parts(rows.p)) / (rows.weight @ rows.p))
 
@@ -110,17 +111,16 @@ def _mixed(
     bent: RequestWeights,
     share: float,
     p: np.ndarray,
-    weights: np.ndarray,
 ) -> RequestWeights:
     """Return a mixture of scores that vary alike."""
-    sizes = [np.abs(weights) @ each.parts(p).std(axis=0) for each in (straight, bent)]
+    sizes = [each.parts(p).std(axis=0).sum() for each in (straight, bent)]
     if not sizes[1] > 0:  # No request has two rows.
         return straight
     terms = (1 - share) * straight.terms + share * (sizes[0] / sizes[1]) * bent.terms
     return replace(straight, terms=terms)
 
 
-def _proven_share(rows: _Rows, fold: np.ndarray, weights: np.ndarray) -> float:
+def _proven_share(rows: _Rows, fold: np.ndarray, sign: np.ndarray) -> float:
     """Return the mean of the shares that are best within requests that are drawn anew.
 
     So it is as near to 0, to 1 and to the middle as unseen labels can tell. It is 0 where κ gains
@@ -128,20 +128,20 @@ def _proven_share(rows: _Rows, fold: np.ndarray, weights: np.ndarray) -> float:
     """
     if rows.p.shape[1] == 1:
         return 0.0  # One objective alone is ordered by its probability.
-    parts = [_tried(rows, fold == k, weights) for k in np.unique(fold)]
+    parts = [_tried(rows, fold == k, sign) for k in np.unique(fold)]
     won, say = (np.concatenate(each) for each in zip(*parts, strict=True))
     drawn = np.random.default_rng(0).poisson(1.0, (_DRAWS, len(say))).astype(np.float64)
     total = (drawn @ say)[:, None]  # (draws, 1, M)
     areas = np.einsum("dg,gsm->dsm", drawn, won, optimize=True)
-    sums = np.divide(areas, total, out=np.zeros_like(areas), where=total > 0) @ weights
+    sums = np.divide(areas, total, out=np.zeros_like(areas), where=total > 0) @ sign
     gains = sums - sums[:, :1]
     share = float(_SHARES[gains.argmax(axis=1)].mean())
     gain = gains[:, np.abs(_SHARES - share).argmin()]
-    least = max(float(gain.std()), _LEAST_GAIN * float(np.abs(weights).sum()))
+    least = max(float(gain.std()), _LEAST_GAIN * len(sign))
     return share if gain.mean() > least else 0.0
 
 
-def _tried(rows: _Rows, held: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _tried(rows: _Rows, held: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what mixtures that the other rows give come to in each held request.
 
     Returns:
@@ -151,7 +151,7 @@ def _tried(rows: _Rows, held: np.ndarray, weights: np.ndarray) -> tuple[np.ndarr
     both = _straight_and_bent(learned)
     won = []
     for share in _SHARES:
-        score = _mixed(*both, share, learned.p, weights).parts(unseen.p) @ weights
+        score = _mixed(*both, share, learned.p).parts(unseen.p) @ sign
         area, size, pairs = request_areas(score, unseen.labels, unseen.request, unseen.weight)
         say = size * (pairs > 0)
         won.append(say * area)
