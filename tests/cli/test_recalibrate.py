@@ -43,6 +43,7 @@ def test_the_report_is_printed_and_written(run, tmp_path):
     fused = [hr.load(tmp_path / name).score(tmp_path / "t.parquet") for name in ("m", "n")]
     assert agreement == pytest.approx(spearman(np.column_stack(fused))[0, 1])
     assert agreement < 0.99
+    assert {name for name, share in written.pop("recalibrated").items() if share} == {"p_like"}
     assert written == {"method": "closed-form", "model": str(tmp_path / "n"), **drift.to_dict()}
     shown = " ".join(done.out.split())
     assert shown.startswith(" ".join(str(drift).split()))
@@ -75,7 +76,7 @@ def test_scores_that_moved_far_are_noted_and_change_no_score(run, tmp_path):
     fused = pl.read_parquet(tmp_path / "out.parquet")["fused"].to_numpy()
     np.testing.assert_array_equal(fused, model.score(moved))
     done = run("score", tmp_path / "m", moved, *more, "--recalibrate")
-    assert "Recalibrated on 20,000 rows, without labels: " in done.err
+    assert "Recalibrated on 20,000 rows: p_like (median " in done.err
     fused = pl.read_parquet(tmp_path / "out.parquet")["fused"].to_numpy()
     np.testing.assert_array_equal(fused, model.recalibrated(moved).score(moved))
 

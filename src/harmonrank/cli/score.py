@@ -48,6 +48,7 @@ def command(
 
     fitted = chosen.load()
     drifts: list[Drift] = []
+    shares: dict[str, float] | None = None
     engine.refuse(recalibrate and "--recalibrate", "run `harmonrank recalibrate` first")
     asked: dict[str, Any] = {
         **chosen.asked,
@@ -62,12 +63,13 @@ def command(
     else:
         if recalibrate:
             drifts.append(fitted.drift(data))
-            fitted = fitted.recalibrated(data)
+            shares = fitted.corrections(data)
+            fitted = fitted.recalibrated(data, scores=shares)
         rows = score_file(fitted, data, out, **asked, on_rows=show.rows)
     seconds = perf_counter() - started
     drift = drifts[0] if drifts else None  # a table without rows has not drifted
     if drift is not None:
-        show.notes(drift_notes(drift, recalibrated=recalibrate))
+        show.notes(drift_notes(drift, recalibrated=recalibrate, shares=shares))
     written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}
     show.result(
         f"Scored {rows:,} rows in {seconds:.1f} s; wrote {out}.",
