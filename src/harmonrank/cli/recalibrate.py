@@ -88,7 +88,7 @@ def command(
 def _recalibrate(
     fitted: "Method", data: Tables, scores: "Changed", out: Path, show: Show, *, overwrite: bool
 ) -> None:
-    from harmonrank.evaluation import agreement
+    from harmonrank.evaluation import agreement, drift_notes
     from harmonrank.fusion.drift.reference import recent_rows
 
     log = recent_rows(data, fitted.schema)
@@ -100,13 +100,14 @@ def _recalibrate(
         f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
     )
     table, known = drift.to_table(), rho == rho
+    first, *_ = drift_notes(drift, recalibrated=True, shares=shares)
     said = (
         f"The new model ranks these rows as the old one does: Spearman's ρ {rho:.3f}."
         if known and rho > _SAME
         else f"It orders these rows differently: Spearman's ρ {rho:.3f} with the old one."
     )
     show.result(
-        replace(table, notes=(*table.notes, _corrected(shares), *[said] * known)),
+        replace(table, notes=(*table.notes, first, *[said] * known)),
         {
             "method": fitted.name,
             "model": str(out),
@@ -114,16 +115,6 @@ def _recalibrate(
             "recalibrated": shares,
             **drift.to_dict(),
         },
-    )
-
-
-def _corrected(shares: dict[str, float]) -> str:
-    parts = [f"{name} by {share:.0%}" for name, share in shares.items() if share]
-    if parts:
-        return f"Recalibrated: {', '.join(parts)}."
-    return (
-        "No score is recalibrated, as none is proven to be of another upstream model. If you know "
-        "of one, name it: --scores-changed."
     )
 
 

@@ -7,6 +7,10 @@ from collections.abc import Mapping, Sequence
 from harmonrank.fusion.drift.drift import ColumnDrift, Drift
 from harmonrank.fusion.drift.shares import shares_by_pattern
 
+_NONE = (
+    "no score, as none is proven to come of another upstream model (name those that you know: "
+    "`harmonrank recalibrate --scores-changed`)"
+)
 _MOSTLY = 0.5  # Of the way to a recalibration; whoever would go less is not invited to it.
 
 
@@ -29,7 +33,7 @@ def drift_notes(
         replaced = [column for column in likely if column.column in drift.replaced]
         return [_moved(replaced)] if replaced else []
     moves = ", ".join(_correction(column, shares[column.column]) for column in changed)
-    first = f"Recalibrated on {drift.rows:,} rows: {moves or 'no score'}."
+    first = f"Recalibrated on {drift.rows:,} rows: {moves or _NONE}."
     constant = [_constant(column) for column in drift.columns if column.constant]
     return [first, *constant, *drift.evidence]
 

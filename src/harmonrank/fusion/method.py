@@ -18,13 +18,7 @@ from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks, memory_limit
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.measurement import drift_of
 from harmonrank.fusion.drift.reference import recent_rows
-from harmonrank.fusion.drift.shares import (
-    EVIDENCE_ROWS,
-    Changed,
-    named_shares,
-    shares_by_labels,
-    shares_by_pattern,
-)
+from harmonrank.fusion.drift.shares import EVIDENCE_ROWS, Changed, named_shares, proven_shares
 from harmonrank.fusion.fit import FitRun, Training, evaluation_log, learned, rows_within
 from harmonrank.fusion.fitted import AlignedMap, Fitted, ScoreMap
 from harmonrank.fusion.fuser import Fuser, require_probabilities
@@ -422,12 +416,12 @@ class Method(Estimator):
         if named is not None:
             return named
         drift = drift_of(self.fitted.reference, self.fitted.encoder, log)
-        if not self.traits.probabilities:
-            return shares_by_pattern(drift)
         some = log.sampled(EVIDENCE_ROWS)
-        return shares_by_labels(
-            some, drift, lambda share: self._recalibrated(some, share).probabilities(some)
-        )
+
+        def chances(share: np.ndarray, m: int) -> np.ndarray:
+            return self._recalibrated(some, share).probabilities(some)[:, m]
+
+        return proven_shares(some, drift, chances if self.traits.probabilities else None)
 
     def _recalibrated(self, log: Log, share: np.ndarray) -> Self:
         state, own = self.state, hasattr(self.state, "recalibrated")

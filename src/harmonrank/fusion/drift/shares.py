@@ -11,7 +11,7 @@ its standard error over requests, whose rows are not independent, the share goes
 of the way to the best one that was tried; nowhere, if the gain is within two standard errors.
 """
 
-__all__ = ["EVIDENCE_ROWS", "Changed", "named_shares", "shares_by_labels", "shares_by_pattern"]
+__all__ = ["EVIDENCE_ROWS", "Changed", "named_shares", "proven_shares", "shares_by_pattern"]
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -31,7 +31,7 @@ EVIDENCE_ROWS = 50_000
 
 _TRIED = (0.0, 0.5, 1.0)
 _ERRORS = 2.0
-_RUNS = 256  # Runs of the table that stand for requests where no column names them.
+_RUN_ROWS = 100  # Of runs that stand for requests where no column names them.
 _LEAST_CHANCE = 1e-9
 
 
@@ -52,45 +52,42 @@ def named_shares(changed: Changed, columns: Sequence[str]) -> np.ndarray | None:
     return np.array([float(shares.get(name, 0.0)) for name in columns])
 
 
+def proven_shares(
+    log: Log, drift: Drift, chances: Callable[[np.ndarray, int], np.ndarray] | None
+) -> np.ndarray:
+    """Return the shares, (M,), that the pattern across scores and the labels prove.
+
+    Args:
+        log: Rows; labels need not be known.
+        drift: Of these rows.
+        chances: Returns those of an objective, (rows,), by the model with some shares; None if it
+            has no probabilities.
+    """
+    shares = shares_by_pattern(drift)
+    numbers = {*log.schema.graded, *log.schema.given}
+    for m, (column, name) in enumerate(zip(drift.columns, log.schema.names, strict=True)):
+        if log.labels is None or chances is None or name in numbers:
+            continue
+        if column.moved and not column.constant:
+            tried = [np.where(np.arange(len(shares)) == m, share, shares) for share in _TRIED]
+            likely = [_likelihoods(log, m, chances(share, m)) for share in tried]
+            shares[m] = _share(np.stack(likely), shares[m])
+    return shares
+
+
 def shares_by_pattern(drift: Drift) -> np.ndarray:
     """Return 1 for each score whose model was surely replaced, or that lost all its values."""
     sure = [column.column in drift.replaced or column.constant for column in drift.columns]
     return np.array(sure, dtype=np.float64)
 
 
-def shares_by_labels(
-    log: Log, drift: Drift, probabilities: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """Return the shares, (M,), after labels have spoken for or against those of the pattern.
-
-    Args:
-        log: Rows with labels.
-        drift: Of these rows.
-        probabilities: Returns those of the rows by the model with some shares, (rows, M).
-    """
-    shares = shares_by_pattern(drift)
-    if log.labels is None:
-        return shares
-    events = [name not in {*log.schema.graded, *log.schema.given} for name in log.schema.names]
-    for m, column in enumerate(drift.columns):
-        if column.moved and not column.constant and events[m]:
-            tried = [np.where(np.arange(len(shares)) == m, share, shares) for share in _TRIED]
-            gains = [_likelihoods(log, m, probabilities(share)[:, m]) for share in tried]
-            shares[m] = _share(np.stack(gains), shares[m])
-    return shares
-
-
 def _likelihoods(log: Log, m: int, chance: np.ndarray) -> np.ndarray:
     """Return the log-likelihood of what each request says of objective m, (requests,)."""
     p, y = clipped(chance, _LEAST_CHANCE), log.known_labels()[:, m]
     of_row = np.log(p) * y + np.log1p(-p) * (1 - y)
-    if log.sample_weight is not None:
-        of_row = of_row * log.sample_weight
-    if log.request is None:
-        request = np.arange(log.rows) * min(_RUNS, log.rows) // log.rows
-    else:
-        request = np.unique(log.request, return_inverse=True)[1].reshape(-1)
-    return np.bincount(request, of_row)
+    weight = 1.0 if log.sample_weight is None else log.sample_weight
+    request = np.arange(log.rows) // _RUN_ROWS if log.request is None else log.request
+    return np.bincount(np.unique(request, return_inverse=True)[1].reshape(-1), of_row * weight)
 
 
 def _share(tried: np.ndarray, before: float) -> float:
