@@ -132,6 +132,25 @@ def swap_million() -> str:
 
 
 @table
+def drifting() -> str:
+    """Mean regret after chances moved, and how often a recalibration raised it, by method."""
+    kinds = ("as fitted", "recalibrated", "with labels", "all scores")
+    stored = read("drifting")["results"]
+    methods = [key.removesuffix(" as fitted") for key in stored[0] if key.endswith(" as fitted")]
+    rows = []
+    for m in methods:
+        of = {kind: [row[f"{m} {kind}"] for row in stored] for kind in kinds}
+        worse = sum(
+            max(row[f"{m} {kind}"] for kind in kinds[1:3]) > row[f"{m} as fitted"] + 5e-5
+            for row in stored
+        )
+        rows.append(
+            [f"`{m}`", *(short(mean(of[kind])) for kind in kinds), f"{worse} of {len(stored)}"]
+        )
+    return markdown(["method", *kinds, "raised by default"], rows)
+
+
+@table
 def kuairand_slice() -> str:
     found = defaultdict(list)
     for run in read("kuairand_slice")["runs"]:
