@@ -133,21 +133,21 @@ def swap_million() -> str:
 
 @table
 def drifting() -> str:
-    """Mean regret after chances moved, and how often a recalibration raised it, by method."""
+    """Mean regret after chances moved, and how often a recalibration raised it."""
     kinds = ("as fitted", "recalibrated", "with labels", "all scores")
-    stored = read("drifting")["results"]
-    methods = [key.removesuffix(" as fitted") for key in stored[0] if key.endswith(" as fitted")]
+    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for row in read("drifting")["results"]:
+        moved = " and ".join(k.replace("_", " ") for k in ("alike", "by_context") if k in row)
+        for key in row:
+            if key.endswith(kinds[0]):
+                m = key.removesuffix(f" {kinds[0]}")
+                found[m, moved].append([row[f"{m} {kind}"] for kind in kinds])
     rows = []
-    for m in methods:
-        of = {kind: [row[f"{m} {kind}"] for row in stored] for kind in kinds}
-        worse = sum(
-            max(row[f"{m} {kind}"] for kind in kinds[1:3]) > row[f"{m} as fitted"] + 5e-5
-            for row in stored
-        )
-        rows.append(
-            [f"`{m}`", *(short(mean(of[kind])) for kind in kinds), f"{worse} of {len(stored)}"]
-        )
-    return markdown(["method", *kinds, "raised by default"], rows)
+    for (m, moved), cases in found.items():
+        raised = sum(max(case[1:3]) > case[0] + 5e-5 for case in cases)
+        means = (short(mean(of)) for of in zip(*cases, strict=True))
+        rows.append([f"`{m}`", moved, *means, f"{raised} of {len(cases)}"])
+    return markdown(["method", "moved", *kinds, "raised unforced"], sorted(rows), 2)
 
 
 @table
