@@ -44,6 +44,7 @@ def command(
 
     from harmonrank.evaluation import drift_notes
     from harmonrank.fusion.drift.drift import Drift
+    from harmonrank.fusion.drift.reference import recent_rows
     from harmonrank.fusion.scoring import score_file, score_files
 
     fitted = chosen.load()
@@ -62,9 +63,10 @@ def command(
             rows = score_files(cluster, fitted, data, out, **asked, on_file=show.files)
     else:
         if recalibrate:
-            drifts.append(fitted.drift(data))
-            shares = fitted.corrections(data)
-            fitted = fitted.recalibrated(data, scores=shares)
+            recent = recent_rows(data, fitted.schema)
+            drifts.append(fitted.drift(recent))
+            shares = fitted.corrections(recent)
+            fitted = fitted.recalibrated(recent, scores=shares)
         rows = score_file(fitted, data, out, **asked, on_rows=show.rows)
     seconds = perf_counter() - started
     drift = drifts[0] if drifts else None  # a table without rows has not drifted

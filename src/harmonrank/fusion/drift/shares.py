@@ -41,14 +41,14 @@ def named_shares(changed: Changed, columns: Sequence[str]) -> np.ndarray | None:
     >>> named_shares(["p_like"], ["p_buy", "p_like"])
     array([0., 1.])
     """
-    if isinstance(changed, str) and changed in ("all", "proven"):
-        return np.ones(len(columns)) if changed == "all" else None
-    named = [changed] if isinstance(changed, str) else changed
-    for name in named:
-        if name not in columns:
-            hint = did_you_mean(name, [*columns, "all", "proven"])
-            raise UsageError(f"There is no score column {name!r} to recalibrate. {hint}")
-    shares = named if isinstance(named, Mapping) else dict.fromkeys(named, 1.0)
+    if changed == "proven":
+        return None
+    if isinstance(changed, str):
+        changed = columns if changed == "all" else [changed]
+    for name in set(changed) - set(columns):
+        hint = did_you_mean(name, [*columns, "all", "proven"])
+        raise UsageError(f"There is no score column {name!r} to recalibrate. {hint}")
+    shares = changed if isinstance(changed, Mapping) else dict.fromkeys(changed, 1.0)
     return np.array([float(shares.get(name, 0.0)) for name in columns])
 
 
@@ -64,11 +64,11 @@ def proven_shares(
             has no probabilities.
     """
     shares = shares_by_pattern(drift)
-    numbers = {*log.schema.graded, *log.schema.given}
-    for m, (column, name) in enumerate(zip(drift.columns, log.schema.names, strict=True)):
-        if log.labels is None or chances is None or name in numbers:
-            continue
-        if column.moved and not column.constant:
+    if log.labels is None or chances is None:
+        return shares
+    events = [name not in {*log.schema.graded, *log.schema.given} for name in log.schema.names]
+    for m, column in enumerate(drift.columns):
+        if column.moved and not column.constant and events[m]:
             tried = [np.where(np.arange(len(shares)) == m, share, shares) for share in _TRIED]
             likely = [_likelihoods(log, m, chances(share, m)) for share in tried]
             shares[m] = _share(np.stack(likely), shares[m])

@@ -16,13 +16,7 @@ import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.model.fit_rows import FitRows
-from harmonrank.model.linear.averaging import (
-    _cut,
-    _log_likelihoods,
-    _requests,
-    _summed,
-    _weights,
-)
+from harmonrank.model.linear import averaging
 from harmonrank.model.linear.heads import Heads
 
 HALF_LIVES = (np.inf, 1.0, 0.5, 0.25, 0.125)
@@ -44,9 +38,19 @@ def fading_of(rows: FitRows, fit: Callable[[Blocks[FitRows]], Heads]) -> np.ndar
         older, newer = rows.taken(slice(0, ends[k])), rows.taken(slice(ends[k], ends[k + 1]))
         ages = (ends[k] - np.arange(ends[k])) / rows.rows
         counts = [older.weights() * 0.5 ** (ages / half_life) for half_life in HALF_LIVES]
-        heads = [fit(_cut(replace(older, weight=count))) for count in counts]
-        known.append(_summed(_requests(newer), _log_likelihoods(heads, newer).sum(axis=2).T))
-    return _weights(np.concatenate(known).T)
+        heads = [fit(averaging._cut(replace(older, weight=count))) for count in counts]
+        request = averaging._requests(newer)
+        known.append([np.bincount(request, _log_likelihood(each, newer)) for each in heads])
+    return averaging._weights(np.concatenate(known, axis=1))
+
+
+def _log_likelihood(heads: Heads, rows: FitRows) -> np.ndarray:
+    """Return that of all labels of each row."""
+    logits, counts = heads.logits(rows.logits(), rows.codes), rows.counts()
+    each = rows.labels * logits - np.logaddexp(0.0, logits)
+    weight = 1.0 if counts is None else counts.reshape(rows.rows, -1)
+    likely: np.ndarray = (each * weight).sum(axis=1)
+    return likely
 
 
 def faded(rows: int, fading: np.ndarray) -> np.ndarray:
