@@ -97,6 +97,19 @@ def place(folder):
     return folder
 
 
+def test_what_is_not_proven_stays_unless_the_user_knows(run, place):
+    places = (place / "new", place / "recent.parquet", "-o", place / "out", "--overwrite")
+    done = run("recalibrate", *places)
+    shown = " ".join(done.out.split())
+    assert "no score, as none is proven to come of another upstream model" in shown
+    assert "ranks these rows as the old one does: Spearman's ρ 1.000" in shown
+    done = run("recalibrate", *places, "--scores-changed", "p_buy,p_like", "--json", "-")
+    assert json.loads(done.out)["recalibrated"] == {"p_buy": 1.0, "p_like": 1.0}
+    done = run("recalibrate", *places, "--scores-changed", "p_byu")
+    assert done.code == 2
+    assert "no score column 'p_byu' to recalibrate. Did you mean 'p_buy'?" in done.err
+
+
 def align(run, place, *more):
     data = place / "recent.parquet"
     return run("recalibrate", place / "new", data, "-o", place / "out", *more)
