@@ -16,7 +16,6 @@ from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harmonrank.fusion import Method
-    from harmonrank.fusion.drift.shares import Changed
 
 _SHOWN_ROWS = 100_000
 _SAME = 0.9995
@@ -79,14 +78,13 @@ def command(
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
     if like is None:
-        changed = scores_changed.split(",") if "," in scores_changed else scores_changed
-        _recalibrate(fitted, data, changed, out, show, overwrite=overwrite)
+        _recalibrate(fitted, data, scores_changed, out, show, overwrite=overwrite)
     else:
         _align(fitted, data, like, like_at, at, out, show, overwrite=overwrite)
 
 
 def _recalibrate(
-    fitted: "Method", data: Tables, scores: "Changed", out: Path, show: Show, *, overwrite: bool
+    fitted: "Method", data: Tables, scores: str, out: Path, show: Show, *, overwrite: bool
 ) -> None:
     from harmonrank.evaluation import agreement, drift_notes
     from harmonrank.fusion.drift.reference import recent_rows

@@ -24,7 +24,7 @@ from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.logistic import clipped
 
 Changed: TypeAlias = str | Sequence[str] | Mapping[str, float]
-"""'proven', 'all', names of score columns, or how far each is recalibrated."""
+"""'proven', 'all', score columns ('p_buy,p_like' or a list), or how far each is recalibrated."""
 
 EVIDENCE_ROWS = 50_000
 """At most so many labelled rows are looked at."""
@@ -44,7 +44,7 @@ def named_shares(changed: Changed, columns: Sequence[str]) -> np.ndarray | None:
     if changed == "proven":
         return None
     if isinstance(changed, str):
-        changed = columns if changed == "all" else [changed]
+        changed = columns if changed == "all" else changed.split(",")
     for name in set(changed) - set(columns):
         hint = did_you_mean(name, [*columns, "all", "proven"])
         raise UsageError(f"There is no score column {name!r} to recalibrate. {hint}")
