@@ -1,4 +1,4 @@
-"""How good every fusion is in worlds: regret, small data, upstream changes, skewed labels.
+"""How good every fusion is in worlds: regret, small data, upstream changes, drift, skewed labels.
 
     python benchmarks/fusion.py regret --json benchmarks/results/regret.json
     python benchmarks/fusion.py regret --redraw 101 2026 --rows 300000 --seeds 1 \\
@@ -7,6 +7,8 @@
     python benchmarks/fusion.py swap --rows 200000 --seeds 1 --json benchmarks/results/swap.json
     python benchmarks/fusion.py swap --methods harmonrank \\
         --json benchmarks/results/swap_million.json
+    python benchmarks/fusion.py drifting --rows 200000 --seeds 2 \\
+        --json benchmarks/results/drifting.json
     python benchmarks/fusion.py skew --json benchmarks/results/skew.json
     python benchmarks/fusion.py schedule --json benchmarks/results/schedule.json
     python benchmarks/fusion.py published --json benchmarks/results/published.json
@@ -29,7 +31,7 @@ from store import EIGHT, Rows, ceiling, clocked, exact, options
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
-from harmonrank.worlds import world
+from harmonrank.worlds import Additive, world
 from harmonrank_lab.worlds import LATER, log_of, logs_of
 
 SWAPPED = ["harmonrank", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
@@ -37,6 +39,7 @@ OF_PART: dict[str, tuple[list[str], list[str]]] = {
     "regret": (EIGHT, list(METHODS)),
     "small": (EIGHT[:3], ["harmonrank", "closed-form", "prevalence-weights", "logistic"]),
     "swap": (EIGHT[:3], SWAPPED),
+    "drifting": (EIGHT[:3], ["harmonrank", "closed-form", "logistic"]),
     "skew": (["elive", "conflict"], ["harmonrank", "logistic", "harmonrank-paper"]),
     "schedule": (["elive", "conflict"], []),
     "published": (["elive", "conflict"], []),
@@ -49,6 +52,13 @@ CHANGES = (
     {"a": 1.3, "b": 0.5, "tau_scale": 1.1},
     {"tau_scale": 1.5},
     {"a": 1.5, "tau_scale": 0.6},
+)
+
+MOVES = (
+    {"alike": 0.4},
+    {"by_context": 0.15},
+    {"by_context": 0.3},
+    {"alike": 0.2, "by_context": 0.3},
 )
 
 
@@ -120,6 +130,39 @@ def swap(given: Namespace, results: Rows) -> None:
             results.add(row)
 
 
+def drifting(given: Namespace, results: Rows) -> None:
+    """What recalibrating costs where chances moved, as upstream models rightly say."""
+    for cell in cells(given):
+        if results.has(**cell):
+            continue
+        place, seed = world(cell["world"]), cell["seed"]
+        train, valid, _ = logs_of(place, given.rows, seed)
+        models = {m: fitted(m, train, valid, seed) for m in given.methods}
+        for moves in MOVES:
+            moved = with_chances(place, seed, **moves)
+            after = log_of(moved, given.rows // 2, seed, LATER + given.rows, truth=True)
+            recent = replace(log_of(moved, 200_000, seed, 2 * LATER), truth=None)
+            blind, best, row = replace(recent, labels=None), ceiling(after), {**cell, **moves}
+            for m, model in models.items():
+                again = {"as fitted": model, "recalibrated": model.recalibrated(blind)}
+                again["with labels"] = model.recalibrated(recent)
+                again["all scores"] = model.recalibrated(blind, scores="all")
+                regrets = {
+                    kind: best - exact(one.score(after), after) for kind, one in again.items()
+                }
+                row |= {f"{m} {kind}": regret for kind, regret in regrets.items()}
+            results.add(row)
+
+
+def with_chances(place: Any, seed: int, alike: float = 0.0, by_context: float = 0.0) -> Any:
+    """Return the world with other mean logits: by some of one context, and all up or down."""
+    rng = np.random.default_rng([seed, 0xD21F7])
+    effects = place.mu.effects.items()
+    moved = {name: effect + by_context * rng.normal(size=effect.shape) for name, effect in effects}
+    base = place.mu.base + alike * rng.choice([-1.0, 1.0], len(place.mu.base))
+    return replace(place, mu=Additive(base, moved))
+
+
 def skew(given: Namespace, results: Rows) -> None:
     for cell in cells(given):
         train, valid, test = logs_of(world(cell["world"]), given.rows, cell["seed"])
@@ -169,7 +212,7 @@ def published(given: Namespace, results: Rows) -> None:
 
 
 if __name__ == "__main__":
-    parts = (regret, small, swap, skew, schedule, published)
+    parts = (regret, small, swap, drifting, skew, schedule, published)
     given = options(__doc__, "part", rows=1_000_000, seeds=3, worlds=[""], methods=[""], redraw=[0])
     worlds_of_part, methods_of_part = OF_PART[given.part]
     given.worlds = worlds_of_part if given.worlds == [""] else given.worlds

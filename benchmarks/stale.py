@@ -20,7 +20,17 @@ REGRETS = [*FUSIONS, *WORLDS, "benchmarks/fusion.py"]
 SCRIPTS = ("frontier", "kinds", "missing", "per_request", "position")
 SOURCES: dict[str, list[str]] = {
     **dict.fromkeys(
-        ["regret", "unseen", "small", "swap", "swap_million", "skew", "schedule", "published"],
+        [
+            "regret",
+            "unseen",
+            "small",
+            "swap",
+            "swap_million",
+            "drifting",
+            "skew",
+            "schedule",
+            "published",
+        ],
         REGRETS,
     ),
     **{name: [*FUSIONS, *WORLDS, f"benchmarks/{name}.py"] for name in SCRIPTS},

@@ -133,6 +133,25 @@ def swap_million() -> str:
 
 
 @table
+def drifting() -> str:
+    """Mean regret after chances moved, and how often a recalibration raised it."""
+    kinds = ("as fitted", "recalibrated", "with labels", "all scores")
+    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for row in read("drifting")["results"]:
+        moved = " and ".join(k.replace("_", " ") for k in ("alike", "by_context") if k in row)
+        for key in row:
+            if key.endswith(kinds[0]):
+                m = key.removesuffix(f" {kinds[0]}")
+                found[m, moved].append([row[f"{m} {kind}"] for kind in kinds])
+    rows = []
+    for (m, moved), cases in found.items():
+        raised = sum(max(case[1:3]) > case[0] + 5e-5 for case in cases)
+        means = (short(mean(of)) for of in zip(*cases, strict=True))
+        rows.append([f"`{m}`", moved, *means, f"{raised} of {len(cases)}"])
+    return markdown(["method", "moved", *kinds, "raised unforced"], sorted(rows), 2)
+
+
+@table
 def kuairand_slice() -> str:
     found = defaultdict(list)
     for run in read("kuairand_slice")["runs"]:

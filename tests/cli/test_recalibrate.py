@@ -43,6 +43,7 @@ def test_the_report_is_printed_and_written(run, tmp_path):
     fused = [hr.load(tmp_path / name).score(tmp_path / "t.parquet") for name in ("m", "n")]
     assert agreement == pytest.approx(spearman(np.column_stack(fused))[0, 1])
     assert agreement < 0.99
+    assert {name for name, share in written.pop("recalibrated").items() if share} == {"p_like"}
     assert written == {"method": "closed-form", "model": str(tmp_path / "n"), **drift.to_dict()}
     shown = " ".join(done.out.split())
     assert shown.startswith(" ".join(str(drift).split()))
@@ -75,7 +76,7 @@ def test_scores_that_moved_far_are_noted_and_change_no_score(run, tmp_path):
     fused = pl.read_parquet(tmp_path / "out.parquet")["fused"].to_numpy()
     np.testing.assert_array_equal(fused, model.score(moved))
     done = run("score", tmp_path / "m", moved, *more, "--recalibrate")
-    assert "Recalibrated on 20,000 rows, without labels: " in done.err
+    assert "Recalibrated on 20,000 rows: p_like (median " in done.err
     fused = pl.read_parquet(tmp_path / "out.parquet")["fused"].to_numpy()
     np.testing.assert_array_equal(fused, model.recalibrated(moved).score(moved))
 
@@ -94,6 +95,19 @@ def place(folder):
         prod_score=100 * pl.col("p_buy") + pl.col("p_like")
     ).write_parquet(folder / "recent.parquet")
     return folder
+
+
+def test_what_is_not_proven_stays_unless_the_user_knows(run, place):
+    places = (place / "new", place / "recent.parquet", "-o", place / "out", "--overwrite")
+    done = run("recalibrate", *places)
+    shown = " ".join(done.out.split())
+    assert "no score, as none is proven to come of another upstream model" in shown
+    assert "ranks these rows as the old one does: Spearman's ρ 1.000" in shown
+    done = run("recalibrate", *places, "--scores-changed", "p_buy,p_like", "--json", "-")
+    assert json.loads(done.out)["recalibrated"] == {"p_buy": 1.0, "p_like": 1.0}
+    done = run("recalibrate", *places, "--scores-changed", "p_byu")
+    assert done.code == 2
+    assert "no score column 'p_byu' to recalibrate. Did you mean 'p_buy'?" in done.err
 
 
 def align(run, place, *more):

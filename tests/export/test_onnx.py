@@ -198,7 +198,7 @@ def test_contexts_too_many_to_list_are_computed(correlation, tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["harmonrank", "closed-form", "harmonrank-paper"])
 def test_a_recalibrated_model_is_exported(name, tmp_path):
     moved = after_a_swap(planted(2000, seed=3))
-    model = quick(name).recalibrated(moved)
+    model = quick(name).recalibrated(moved, scores="all")
     check_equal(exported(model, tmp_path), model, strange(moved[:500]))
 
 

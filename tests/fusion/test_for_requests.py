@@ -106,7 +106,7 @@ def test_rows_that_miss_a_score_are_scored_by_their_probabilities(log, model):
 
 def test_a_recalibrated_model_keeps_what_a_probability_is_worth(log, model):
     test = log[1]
-    again = model.recalibrated(test)
+    again = model.recalibrated(test, scores="all")
     assert again.state.request_weights is model.state.request_weights
     assert np.corrcoef(again.score(test), model.score(test))[0, 1] > 0.9
 

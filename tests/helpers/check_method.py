@@ -140,7 +140,7 @@ def scores_rows_with_missing_scores(name):
     whole = ~lost.any(axis=1)
     for fused, found in [
         (model.score(table), model.score(holes)),
-        (lambda m: (m.score(table), m.score(holes)))(model.recalibrated(holes)),
+        (lambda m: (m.score(table), m.score(holes)))(model.recalibrated(holes, scores="all")),
     ]:
         assert np.isfinite(found).all()
         np.testing.assert_array_equal(found[whole], fused[whole])
@@ -235,7 +235,7 @@ def heeds_sample_weights(name):
     np.testing.assert_array_equal(again.score(test), fused)
     assert again.drift(measured) == model.drift(test)
     assert again.evaluate(measured) == model.evaluate(test)
-    recalibrated = (model.recalibrated(rows).score(test) for rows in (test, measured))
+    recalibrated = (model.recalibrated(rows, scores="all").score(test) for rows in (test, measured))
     np.testing.assert_array_equal(*recalibrated)
 
 

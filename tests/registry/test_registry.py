@@ -161,7 +161,7 @@ def test_a_recalibrated_version_is_compared_with_what_scores_were(registry, tabl
     logit = (pl.col("p_buy") / (1 - pl.col("p_buy"))).log()
     moved = rows.with_columns(p_buy=1 / (1 + (-(2 * logit + 2)).exp())).drop("buy", "like")
     assert registry.publish(model, moved).refused is not None
-    version = registry.publish(model.recalibrated(moved), moved, recalibrated=True)
+    version = registry.publish(model.recalibrated(moved, scores="p_buy"), moved, recalibrated=True)
     assert version.refused is None
     assert version.recalibrated
     assert registry.current() == 3

@@ -29,6 +29,13 @@ _SAME = 0.9995
 @model_argument
 @table_argument("data")
 @click.option(
+    "--scores-changed",
+    default="proven",
+    show_default=True,
+    metavar="A,B|all|proven",
+    help="Scores of new upstream models, if you know: their columns, or all.",
+)
+@click.option(
     "--like",
     metavar="MODEL|REGISTRY|COLUMN|FORMULA",
     help="Instead give MODEL scores distributed like those of what runs now; its ranking stays.",
@@ -40,6 +47,7 @@ _SAME = 0.9995
 def command(
     model: Path,
     data: Tables,
+    scores_changed: str,
     like: str | None,
     like_at: str | None,
     at: str | None,
@@ -52,6 +60,9 @@ def command(
     DATA holds recent rows; labels are not needed. Use it when an upstream model was replaced, and
     fit again once enough labels have come in. The report says how far each score has moved,
     whether that looks like a replaced model, and how much the ranking changes.
+
+    Only scores whose upstream models are proven to be others are corrected: by labels, if DATA has
+    them all, and by the pattern across scores. Where chances moved, their scores stay.
 
     With --like a rising map, kept with the model, makes its fused scores, with the weights of the
     model or of --at, fall as those of the running model do on the same rows. So whatever reads
@@ -67,34 +78,39 @@ def command(
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
     if like is None:
-        _recalibrate(fitted, data, out, show, overwrite=overwrite)
+        _recalibrate(fitted, data, scores_changed, out, show, overwrite=overwrite)
     else:
         _align(fitted, data, like, like_at, at, out, show, overwrite=overwrite)
 
 
-def _recalibrate(fitted: "Method", data: Tables, out: Path, show: Show, *, overwrite: bool) -> None:
-    from harmonrank.data import read_log
-    from harmonrank.evaluation import agreement
+def _recalibrate(
+    fitted: "Method", data: Tables, scores: str, out: Path, show: Show, *, overwrite: bool
+) -> None:
+    from harmonrank.evaluation import agreement, drift_notes
+    from harmonrank.fusion.drift.reference import recent_rows
 
-    log = read_log(data, fitted.schema, labels=False, sample_weight=True)
-    drift, changed = fitted.drift(log), fitted.recalibrated(log)
+    log = recent_rows(data, fitted.schema)
+    drift, shares = fitted.drift(log), fitted.corrections(log, scores=scores)
+    changed = fitted.recalibrated(log, scores=shares)
     rho = agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
     changed.save(out, overwrite=overwrite)
     show.line(
         f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
     )
     table, known = drift.to_table(), rho == rho
+    first, *_ = drift_notes(drift, recalibrated=True, shares=shares)
     said = (
         f"The new model ranks these rows as the old one does: Spearman's ρ {rho:.3f}."
         if known and rho > _SAME
         else f"It orders these rows differently: Spearman's ρ {rho:.3f} with the old one."
     )
     show.result(
-        replace(table, notes=(*table.notes, *[said] * known)),
+        replace(table, notes=(*table.notes, first, *[said] * known)),
         {
             "method": fitted.name,
             "model": str(out),
             "rank_correlation": rho if known else None,
+            "recalibrated": shares,
             **drift.to_dict(),
         },
     )

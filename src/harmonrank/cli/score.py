@@ -44,10 +44,12 @@ def command(
 
     from harmonrank.evaluation import drift_notes
     from harmonrank.fusion.drift.drift import Drift
+    from harmonrank.fusion.drift.reference import recent_rows
     from harmonrank.fusion.scoring import score_file, score_files
 
     fitted = chosen.load()
     drifts: list[Drift] = []
+    shares: dict[str, float] | None = None
     engine.refuse(recalibrate and "--recalibrate", "run `harmonrank recalibrate` first")
     asked: dict[str, Any] = {
         **chosen.asked,
@@ -61,13 +63,15 @@ def command(
             rows = score_files(cluster, fitted, data, out, **asked, on_file=show.files)
     else:
         if recalibrate:
-            drifts.append(fitted.drift(data))
-            fitted = fitted.recalibrated(data)
+            recent = recent_rows(data, fitted.schema)
+            drifts.append(fitted.drift(recent))
+            shares = fitted.corrections(recent)
+            fitted = fitted.recalibrated(recent, scores=shares)
         rows = score_file(fitted, data, out, **asked, on_rows=show.rows)
     seconds = perf_counter() - started
     drift = drifts[0] if drifts else None  # a table without rows has not drifted
     if drift is not None:
-        show.notes(drift_notes(drift, recalibrated=recalibrate))
+        show.notes(drift_notes(drift, recalibrated=recalibrate, shares=shares))
     written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}
     show.result(
         f"Scored {rows:,} rows in {seconds:.1f} s; wrote {out}.",

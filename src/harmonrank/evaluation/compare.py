@@ -117,11 +117,14 @@ def compare(
         board = replace(board, train_rows=parts.learn.sampled.rows)
     if parts.exam.sampled is not None:
         board = replace(board, test_rows=parts.exam.sampled.rows)
-    notes = [*parts.words(list(classes)), *drift_notes(drift, recalibrated=recalibrate)]
     names = zip(("Training", "Test"), lost.values(), strict=True)
+    notes = parts.words(list(classes))
     notes += [f"{part} rows. {missing}" for part, missing in names if missing]
     notes += [] if position is None else [f"Test rows. {position.words()}"]
     models = {name: model for name, (_, model) in finished.items() if model is not None}
+    judge = next(iter(models.values()), None) if drift.replaced and not recalibrate else None
+    shares = None if judge is None else judge.corrections(exam)
+    notes += drift_notes(drift, recalibrated=recalibrate, shares=shares)
     return Comparison(board, models, tuple(notes), rows, exam, seed, lost, position)
 
 
@@ -282,7 +285,8 @@ class _Fits:
             )
             seconds = perf_counter() - started
             as_fitted = method.evaluate(self.exam, k=self.k) if self.recalibrate else None
-            scorer = method.recalibrated(self.exam) if self.recalibrate else method
+            blind = replace(self.exam, labels=None)
+            scorer = method.recalibrated(blind) if self.recalibrate else method
             fused = scorer.score(self.exam)
             quality = method.measured(fused, self.exam, k=self.k)
             entry = entry_of(method.name, fused, self.exam, quality, seconds, as_fitted)

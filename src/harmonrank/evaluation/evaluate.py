@@ -117,11 +117,15 @@ def evaluate(
     log, asked = rows.log, {"weights": weights, "value": value}
     ranked = Baseline.of(baseline, table, rows.places)
     drift, before = model.drift(log), None
+    shares: dict[str, float] = {}
     notes = [] if rows.sampled is None else [rows.sampled.words()]
-    notes += drift_notes(drift, recalibrated=recalibrate)
+    if recalibrate or drift.replaced:
+        # What is measured must not be decided by the labels that measure it.
+        shares = model.corrections(replace(log, labels=None) if recalibrate else log)
+    notes += drift_notes(drift, recalibrated=recalibrate, shares=shares)
     if recalibrate:
         before = model.evaluate(log, **asked, k=k).auc_sum.estimate
-        model = model.recalibrated(log)
+        model = model.recalibrated(log, scores=shares)
         notes.append(f"As fitted, AUC-sum is {before:.4f}.")
     lost = missing_of(log, model)
     notes += [] if lost is None else [str(lost)]

@@ -3,6 +3,7 @@
 __all__ = ["Runs"]
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -105,7 +106,7 @@ class Runs:
             model = load(self._store.path(name, ""))
         except HarmonRankError:
             return None  # Its figures are known; only what the model itself would tell is not.
-        return model.recalibrated(test) if self._recalibrate else model
+        return model.recalibrated(replace(test, labels=None)) if self._recalibrate else model
 
     def put(self, method: Method, entry: Entry) -> None:
         """Keep a finished method; its result appears last."""

@@ -157,15 +157,16 @@ class Fitted:
         # Rows that were not looked at have scores too, so places change nothing here.
         return Reference.of(some.scores, self.codes(some), self.encoder.slots, some.own_weight)
 
-    def moved_to(self, log: Log, *, matched: bool) -> Self:
+    def moved_to(self, log: Log, share: np.ndarray, *, matched: bool) -> Self:
         """Return these parts for upstream scores that look like those of recent rows.
 
         Args:
             log: The rows.
+            share: (M,) how far each score is recalibrated, 0 to 1.
             matched: Whether scores are brought to where the method learned them by their moments;
                 a state that recalibrates itself needs no such thing.
         """
-        now = self.reference.followed(self.reference_of(log))
+        now = self.reference.followed(self.reference_of(log), share)
         learned = (self.learned or self.reference) if matched else None
         return replace(self, reference=now, learned=learned)
 

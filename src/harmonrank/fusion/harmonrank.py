@@ -79,10 +79,14 @@ class DefaultFit:
         return fused
 
     def recalibrated(
-        self, scores: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
+        self,
+        scores: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray | None,
+        share: np.ndarray | None = None,
     ) -> Self:
         """Return the fit for upstream scores that look like these; coefficients stay."""
-        heads = recalibrated_heads(self.heads, score_logit(scores), codes, weight)
+        heads = recalibrated_heads(self.heads, score_logit(scores), codes, weight, share)
         return type(self)(heads, self.request_weights)
 
     def facts(self) -> dict[str, np.ndarray]:

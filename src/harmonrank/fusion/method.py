@@ -18,6 +18,7 @@ from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks, memory_limit
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.measurement import drift_of
 from harmonrank.fusion.drift.reference import recent_rows
+from harmonrank.fusion.drift.shares import EVIDENCE_ROWS, Changed, named_shares, proven_shares
 from harmonrank.fusion.fit import FitRun, Training, evaluation_log, learned, rows_within
 from harmonrank.fusion.fitted import AlignedMap, Fitted, ScoreMap
 from harmonrank.fusion.fuser import Fuser, require_probabilities
@@ -392,18 +393,45 @@ class Method(Estimator):
         log = read_log(table, self.schema, labels=False, sample_weight=True)
         return drift_of(self.fitted.reference, self.fitted.encoder, log)
 
-    def recalibrated(self, table: Source) -> Self:
+    def recalibrated(self, table: Source, *, scores: Changed = "proven") -> Self:
         """Return a new model for upstream scores that have changed; labels are not needed.
 
         The table holds recent rows with the new scores, at least 1,000 that count; all of them are
         read, so of a long log give the newest rows.
+
+        Args:
+            table: The rows. If all labels are known, they tell whether scores or chances moved.
+            scores: Which scores are recalibrated: those whose upstream models are 'proven' to be
+                others and no more, 'all', or the columns that you know to be of new models; or how
+                far each is, as `corrections` says.
         """
-        log, state = recent_rows(table, self.schema), self.state
-        own = hasattr(state, "recalibrated")
-        changed = self.with_fitted(self.fitted.moved_to(log, matched=not own))
+        log = recent_rows(table, self.schema)
+        share = self._shares(log, scores)
+        return self._recalibrated(log, share) if share.any() else copy(self)
+
+    def corrections(self, table: Source, *, scores: Changed = "proven") -> dict[str, float]:
+        """Return how far `recalibrated` changes each score column, from 0 to 1."""
+        shares = self._shares(recent_rows(table, self.schema), scores)
+        return dict(zip(self.schema.score_columns, shares.tolist(), strict=True))
+
+    def _shares(self, log: Log, changed: Changed) -> np.ndarray:
+        named = named_shares(changed, self.schema.score_columns)
+        if named is not None:
+            return named
+        drift = drift_of(self.fitted.reference, self.fitted.encoder, log)
+        some = log.sampled(EVIDENCE_ROWS)
+
+        def chances(share: np.ndarray, m: int) -> np.ndarray:
+            return self._recalibrated(some, share).probabilities(some)[:, m]
+
+        return proven_shares(some, drift, chances if self.traits.probabilities else None)
+
+    def _recalibrated(self, log: Log, share: np.ndarray) -> Self:
+        state, own = self.state, hasattr(self.state, "recalibrated")
+        changed = self.with_fitted(self.fitted.moved_to(log, share, matched=not own))
         if own:
             codes = self.fitted.codes(log)
-            changed._state = state.recalibrated(log.scores, codes, log.sample_weight)
+            changed._state = state.recalibrated(log.scores, codes, log.sample_weight, share)
         return changed
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

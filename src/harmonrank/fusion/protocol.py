@@ -66,7 +66,8 @@ share one. Where it has them, these are used too:
 
     fused(scores, codes, per_unit)         Σ_m per_unit_m p_m in one pass
     request_weights                        what a unit of p_m counts in a row, fitted for requests
-    recalibrated(scores, codes, weight)    the state for upstream scores that have changed
+    recalibrated(scores, codes, weight, share)
+                                           the state for upstream scores that have changed so far
     facts()                                by name, a number for each objective
     sizes(M, slots)                        the named sizes of its arrays
     check()                                refuses stored arrays that do not fit together

@@ -68,13 +68,14 @@ class Coordinate:
         bounded: np.ndarray = np.clip(logits, -_FARTHEST, _FARTHEST)
         return bounded
 
-    def refitted(self, logits: np.ndarray) -> "Coordinate":
-        """Return the map that sends logits of a changed upstream model to where the old ones went.
+    def refitted(self, logits: np.ndarray, changed: Any = 1) -> "Coordinate":
+        """Return the map that sends logits of changed upstream models to where the old ones went.
 
         Only normal quantiles move; a logit's new scale and offset are the business of `Density`.
+        `changed`, (M,), tells which models are others; all of them, if left out.
         """
         result = self
-        for m in np.flatnonzero(self.normal).tolist():
+        for m in np.flatnonzero(self.normal * changed).tolist():
             knots = _quantiles(_known(logits[:, m]))
             if _spread_out(knots):
                 result = _with_knots(result, m, knots, self.target[m])

@@ -88,7 +88,7 @@ class Publisher:
             now = TriedRecalibration(version.number, list(seen.drift.replaced))
             if seen.replacement is not None and now != tried:
                 rows = read_log(seen.replacement.rows, model.schema, labels=False)
-                newer = model.recalibrated(rows)
+                newer = model.recalibrated(rows, scores=seen.drift.replaced)
                 return self.publish(newer, rows, note, version.window, recalibrated=True), now
         return None, tried
 

@@ -8,7 +8,6 @@ import pytest
 
 import harmonrank as hr
 from check_method import SMALL
-from harmonrank.data import Log
 from harmonrank.fusion import METHODS, method_class
 from harmonrank.support.errors import DataError
 from upstream import NEW, OLD, log_of
@@ -46,7 +45,7 @@ def test_every_method_can_be_recalibrated_saved_and_served(name, moved, tmp_path
     train = log_of(OLD, 3000, 1)
     model = method_class(name)(**SMALL.get(name, {})).fit(train, train.schema, valid=train)
     stale = model.score(moved)
-    again = model.recalibrated(moved)
+    again = model.recalibrated(moved, scores="all")
     fused = again.score(moved)
     np.testing.assert_array_equal(model.score(moved), stale)
     assert not np.array_equal(fused, stale)
@@ -119,15 +118,6 @@ def test_weights_can_be_changed_after_a_recalibration(model, moved):
     again = model.recalibrated(moved)
     plain, other = again.score(moved), again.score(moved, weights={"comment": 3.0})
     assert not np.array_equal(plain, other)
-
-
-@pytest.mark.parametrize("name", ["harmonrank", "closed-form"])
-def test_labels_are_not_looked_at(name, moved):
-    model = fitted(name)
-    blind = Log(moved.schema, moved.scores, moved.context, request=moved.request)
-    np.testing.assert_array_equal(
-        model.recalibrated(blind).score(moved), model.recalibrated(moved).score(moved)
-    )
 
 
 def test_too_few_rows_are_refused(table, schema):

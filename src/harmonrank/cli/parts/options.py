@@ -90,7 +90,7 @@ baseline_option = click.option(
 recalibrate_option = click.option(
     "--recalibrate",
     is_flag=True,
-    help="First recalibrate on these rows, without labels, as after an upstream change.",
+    help="First recalibrate the scores that these rows prove to be of other upstream models.",
 )
 report_option = path_option(
     "--report", metavar="FILE", help="Also write one HTML page with charts."

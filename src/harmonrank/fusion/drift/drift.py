@@ -8,9 +8,6 @@ from typing import Any
 from harmonrank.support.table import Table, Tabular, table_of
 
 _FEWEST_ROWS = 1000
-# A busy hour or another mix of users moves scores a little; a replaced model moves them like this.
-_FAR_OFFSET, _FAR_SCALE = 0.3, 1.3
-# Beside scores that have not moved, less will do.
 _MOVED_OFFSET, _MOVED_SCALE = 0.1, 1.07
 SAME_OFFSET, SAME_SCALE = 0.05, 1.05
 CONSTANT_SCALE = 1e-3
@@ -36,19 +33,14 @@ class ColumnDrift:
 
     @property
     def moved(self) -> bool:
-        """Whether it is not where it was at the fit, and that is not chance."""
-        return self.rows >= _FEWEST_ROWS and self.beyond(_MOVED_OFFSET, _MOVED_SCALE)
+        """Whether it is not where it was at the fit, and that is not chance.
 
-    @property
-    def far(self) -> bool:
-        """Whether it looks like another upstream model by itself, and not like another day.
-
-        >>> ColumnDrift("p_buy", 5000, offset=0.1, scale=1.1).far
+        >>> ColumnDrift("p_buy", 5000, offset=0.05, scale=1.05).moved
         False
-        >>> ColumnDrift("p_buy", 5000, offset=0.1, scale=0.6).far
+        >>> ColumnDrift("p_buy", 5000, offset=0.05, scale=0.6).moved
         True
         """
-        return self.rows >= _FEWEST_ROWS and self.beyond(_FAR_OFFSET, _FAR_SCALE)
+        return self.rows >= _FEWEST_ROWS and self.beyond(_MOVED_OFFSET, _MOVED_SCALE)
 
     @property
     def unchanged(self) -> bool:

@@ -6,7 +6,8 @@ its own score alone, and moves it everywhere. So a move is taken for a replaced 
 either has moved or is unchanged, each that moved is correlated with one that is unchanged and would
 have shown a selection of rows, and it moved in every part of the table. A score that moved a little
 is as good as unchanged where a selection of rows would have moved it far more, as time moves all
-scores somewhat.
+scores somewhat. A model that only became noisier shows by its correlations, which fall where a
+selection would have raised them.
 """
 
 __all__ = ["drift_between", "drift_of", "replacement_of"]
@@ -28,10 +29,14 @@ from harmonrank.model.density.spread import Spread
 
 # Rows that were selected by one score would move another one, or widen it, at least so far.
 _DRAG, _VARIANCE_DRAG = 0.1, 0.2
+# It would have changed their correlation by so much more than it has.
+_TIE_GAP = 0.05
 # It would have moved a score that moved a little at least so many times as far.
 _FAR_MORE = 3.0
 # A replaced model moves its score everywhere; anywhere, by at least this part of the whole move.
 _LEAST_PART = 1 / 3
+# It does so at once; chances go on moving, from half to half of the rows by such a part of it.
+_MOST_TREND, _SEEN_TREND = 0.25, 0.075
 _TINY_SCALE = 1e-3  # of one value, whose logarithm would be infinite
 _FEWEST_ROWS = 20_000
 
@@ -39,7 +44,10 @@ Moves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Offset and scale of every score on some rows."""
 Finding = tuple[tuple[str, ...], tuple[str, ...]]
 """The score columns whose models were replaced, and the evidence in sentences."""
+Ties = tuple[np.ndarray, np.ndarray]
+"""Correlations between the scores at the fit and now."""
 
+_IN_TURN = "consecutive blocks of rows"
 _BLOCKS = 8
 _FREQUENT = 0.05
 _MOST_VALUES = 100
@@ -50,6 +58,7 @@ def replacement_of(
     correlation: np.ndarray,
     parts: Mapping[str, Sequence[np.ndarray]],
     moves_of: Moves,
+    now: np.ndarray | None = None,
 ) -> Finding:
     """Return the score columns that moved as if their upstream models were replaced, and why.
 
@@ -58,27 +67,26 @@ def replacement_of(
         correlation: (M, M) between the scores at the fit, given the context.
         parts: Rows of each part of the table, by kind of part.
         moves_of: Measures some rows.
+        now: Correlations of these rows; those of the fit if left out.
     """
-    moved = [i for i, column in enumerate(columns) if column.moved]
-    if not moved:
+    if not any(column.moved for column in columns):
         return (), ("No score has moved since the fit.",)
+    ties = correlation, correlation if now is None else now
     same = [i for i, column in enumerate(columns) if column.unchanged]
+    moved = [i for i, c in enumerate(columns) if c.moved or _is_noisier(c, i, same, ties)]
     names = _listed([columns[i].column for i in moved])
-    doubt = _doubt_by_others(names, columns, correlation)
+    doubt = _doubt_by_others(names, columns, moved, correlation)
     if doubt:
         return (), (doubt,)
     evidence = []
     for i in moved:
-        witness = _witness(columns[i], i, same, correlation)
-        if witness is None:
+        reason = _witness(columns, i, same, ties)
+        if reason is None:
             return (), (
                 f"{columns[i].column} moved, but no score that is unchanged is correlated with it "
                 "enough to rule out a change of the rows.",
             )
-        evidence.append(
-            f"{columns[i].column} moved and {columns[witness].column} did not, though their "
-            f"correlation is {correlation[i, witness]:+.2f}: other rows would have moved both."
-        )
+        evidence.append(reason)
     doubt = _doubt_by_parts(columns, moved, parts, moves_of)
     if doubt:
         return (), (doubt,)
@@ -88,7 +96,7 @@ def replacement_of(
 
 
 def _doubt_by_others(
-    names: str, columns: Sequence[ColumnDrift], correlation: np.ndarray
+    names: str, columns: Sequence[ColumnDrift], moved: Sequence[int], correlation: np.ndarray
 ) -> str | None:
     """Return why the other scores, or the number of rows, leave it open."""
     rows = columns[0].rows
@@ -97,11 +105,10 @@ def _doubt_by_others(
             f"{names} moved; {rows:,} rows cannot tell a replaced model from other rows, "
             f"{_FEWEST_ROWS:,} can."
         )
-    moved = [i for i, column in enumerate(columns) if column.moved]
     between = [
         column.column
         for j, column in enumerate(columns)
-        if not (column.moved or column.unchanged)
+        if not (j in moved or column.unchanged)
         and not all(_far_more(columns[i], column, abs(correlation[i, j])) for i in moved)
     ]
     if between:
@@ -118,17 +125,30 @@ def _doubt_by_parts(
     parts: Mapping[str, Sequence[np.ndarray]],
     moves_of: Moves,
 ) -> str | None:
-    """Return where a score did not move, though it moved as a whole."""
+    """Return where a score did not move, or goes on moving, though it moved as a whole."""
     whole = _log_moves(moves_of(np.arange(columns[0].rows)), moved)
+    far = np.linalg.norm(whole, axis=0)
     for kind, places in parts.items():
         along = np.stack([_along(whole, _log_moves(moves_of(part), moved)) for part in places])
-        for i, count in zip(moved, along.sum(axis=0), strict=True):
+        for i, count in zip(moved, (along >= _LEAST_PART).sum(axis=0), strict=True):
             if count < len(places):
                 return (
                     f"{columns[i].column} moved in {count} of {len(places)} {kind} only: a "
                     "replaced model would have moved it in all."
                 )
+        if kind == _IN_TURN and (going := _going_on(along, far)) is not None:
+            return (
+                f"{columns[moved[going]].column} goes on moving from the first of these rows to "
+                "the last, as chances do: a replaced model would have moved it once."
+            )
     return None
+
+
+def _going_on(along: np.ndarray, far: np.ndarray) -> int | None:
+    """Return which column moved farther in the later parts than in the earlier ones."""
+    early, late = (half.mean(axis=0) for half in np.array_split(along, 2))
+    trend = far * (late - early) > np.maximum(_MOST_TREND * far, _SEEN_TREND)
+    return int(np.argmax(trend)) if trend.any() else None
 
 
 def _far_more(moved: ColumnDrift, other: ColumnDrift, tie: float) -> bool:
@@ -138,16 +158,39 @@ def _far_more(moved: ColumnDrift, other: ColumnDrift, tie: float) -> bool:
     return not other.beyond(max(offset, SAME_OFFSET), max(float(scale), SAME_SCALE))
 
 
-def _witness(
-    column: ColumnDrift, i: int, same: Sequence[int], correlation: np.ndarray
-) -> int | None:
-    """Return the unchanged score that a selection of rows by score i would have moved the most."""
+def _witness(columns: Sequence[ColumnDrift], i: int, same: Sequence[int], ties: Ties) -> str | None:
+    """Return what an unchanged score says against a selection of rows by score i, if it can."""
     if not same:
         return None
-    best = max(same, key=lambda j: abs(correlation[i, j]))
-    tie = abs(correlation[i, best])
+    column, (before, now) = columns[i], ties
+    best = max(same, key=lambda j: abs(before[i, j]))
+    name, tie = columns[best].column, abs(before[i, best])
     drag, widened = tie * abs(column.offset), tie**2 * abs(column.scale**2 - 1)
-    return best if drag >= _DRAG or widened >= _VARIANCE_DRAG else None
+    if drag >= _DRAG or widened >= _VARIANCE_DRAG:
+        return (
+            f"{column.column} moved and {name} did not, though their correlation is "
+            f"{before[i, best]:+.2f}: other rows would have moved both."
+        )
+    if _is_noisier(column, i, [best], ties):
+        return (
+            f"{column.column} is wider, and its correlation with {name} is {now[i, best]:+.2f} "
+            f"after {before[i, best]:+.2f}: other rows would have raised it."
+        )
+    return None
+
+
+def _is_noisier(column: ColumnDrift, i: int, same: Sequence[int], ties: Ties) -> bool:
+    """Tell whether score i is wider, and ties to an unchanged one are as loose as noise makes them.
+
+    Rows selected by score i, wider by a factor s, would have raised a correlation ρ to
+    ρs/√(1 + ρ²(s² − 1)); noise lowers it to ρ/s.
+    """
+    if not same or column.scale < SAME_SCALE:
+        return False
+    j = max(same, key=lambda j: abs(ties[0][i, j]))
+    tie, s = abs(ties[0][i, j]), column.scale
+    selected = tie * s / np.sqrt(1 + tie**2 * (s**2 - 1))
+    return bool(selected - abs(ties[1][i, j]) >= _TIE_GAP and abs(ties[1][i, j]) < tie)
 
 
 def _log_moves(moves: tuple[np.ndarray, np.ndarray], columns: Sequence[int]) -> np.ndarray:
@@ -157,9 +200,9 @@ def _log_moves(moves: tuple[np.ndarray, np.ndarray], columns: Sequence[int]) -> 
 
 
 def _along(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Return whether each column moved in a part as in the whole, and not much less."""
-    enough: np.ndarray = (part * whole).sum(axis=0) >= _LEAST_PART * (whole**2).sum(axis=0)
-    return enough
+    """Return how far each column moved in a part, as a multiple of its move in the whole."""
+    multiple: np.ndarray = (part * whole).sum(axis=0) / np.maximum((whole**2).sum(axis=0), 1e-300)
+    return multiple
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -190,10 +233,13 @@ def drift_of(reference: Reference, encoder: ContextEncoder, log: Log) -> Drift:
         weight = None if log.own_weight is None else log.own_weight[rows]
         return _moves(reference, away[rows], constant, weight)
 
-    parts = {"consecutive blocks of rows": np.array_split(np.arange(log.rows), _BLOCKS)}
+    parts = {_IN_TURN: np.array_split(np.arange(log.rows), _BLOCKS)}
     if frequent := list(_frequent(codes)):
         parts["frequent context values"] = frequent
-    replaced, evidence = replacement_of(columns, reference.correlation, parts, moves_of)
+    now = None
+    if any(column.moved for column in columns):
+        now = Reference.of(log.scores, codes, encoder.slots, log.own_weight).correlation
+    replaced, evidence = replacement_of(columns, reference.correlation, parts, moves_of, now)
     return Drift(log.rows, columns, replaced, evidence)
 
 

@@ -2,13 +2,15 @@
 
 __all__ = ["FEWEST_RECENT", "RECENT_ROWS", "Recalibration", "Reference", "recent_rows"]
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 import numpy as np
 
 from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.model.density.density import MOST_EFFECT
+from harmonrank.data.reading.tables import column_names
+from harmonrank.model.density.density import MOST_EFFECT, mixed
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.missing.density_fit import fit_incomplete_density
 from harmonrank.support.errors import DataError
@@ -94,16 +96,19 @@ class Reference:
             constant=(~alive).astype(np.float64),
         )
 
-    def followed(self, now: Self) -> Self:
-        """Return the reference of newer rows; a score that lost its spread keeps its units."""
-        lost = now.constant > 0
-        return replace(
-            now,
-            log_variance=np.where(lost, self.log_variance, now.log_variance),
-            spread=np.where(lost, self.spread, now.spread),
-            correlation=np.where(lost[:, None] | lost, self.correlation, now.correlation),
-            width=np.where(lost, self.width, now.width),
-        )
+    def followed(self, now: Self, share: np.ndarray) -> Self:
+        """Return the reference of newer rows, for each score as far as its share, 0 to 1, says.
+
+        A score that lost its spread keeps its units.
+        """
+        alive = now.constant == 0
+        units = share * alive
+        parts = {"base": share, "mean": share, "middle": share, "log_variance": units}
+        parts |= {"spread": units, "width": units}
+        parts["correlation"] = (1 - np.outer(1 - share, 1 - share)) * np.outer(alive, alive)
+        both = ((name, getattr(self, name), getattr(now, name), of) for name, of in parts.items())
+        changed = {name: mixed(before, after, of) for name, before, after, of in both}
+        return replace(self, constant=np.where(share > 0, now.constant, self.constant), **changed)
 
     def recoded(self, codes: list[np.ndarray], slots: tuple[int, ...]) -> Self:
         """Return the reference for more context values; those it did not know are average ones.
@@ -175,10 +180,13 @@ class Recalibration:
 def recent_rows(table: Source, schema: Schema) -> Log:
     """Return the rows of a table that count, drawn at random if there are very many.
 
+    They have labels if the table has all of them.
+
     Raises:
         DataError: There are too few of them.
     """
-    log = read_log(table, schema, labels=False, sample_weight=True).counted()
+    log = _with_labels(table, schema) or read_log(table, schema, labels=False, sample_weight=True)
+    log = log.counted()
     log.require_scores("recent")
     if log.rows < FEWEST_RECENT:
         raise DataError(
@@ -186,3 +194,14 @@ def recent_rows(table: Source, schema: Schema) -> Log:
             f"change from chance. Got {log.rows:,}; wait for more."
         )
     return log.sampled(RECENT_ROWS)
+
+
+def _with_labels(table: Source, schema: Schema) -> Log | None:
+    """Return the rows with their labels; None if they have none, or not yet all of them."""
+    if isinstance(table, Log):
+        known = table.labels is not None
+    else:
+        known = set(schema.names) <= set(column_names(table))
+    with suppress(DataError):
+        return read_log(table, schema) if known else None
+    return None

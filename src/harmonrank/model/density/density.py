@@ -20,6 +20,7 @@ __all__ = [
     "Density",
     "blocks_of",
     "distinct_contexts",
+    "mixed",
     "slot_counts",
 ]
 
@@ -129,7 +130,9 @@ class Density:
             precision[~proper] = _shrunk_precision(off, deviation[~proper])
         return precision
 
-    def recalibrated(self, now: "Density", counts: np.ndarray) -> "Density":
+    def recalibrated(
+        self, now: "Density", counts: np.ndarray, share: np.ndarray | None = None
+    ) -> "Density":
         """Return this density for logits that now follow another one, without a label.
 
         The signal that two upstream models share does not change when one of them is replaced, so
@@ -145,6 +148,7 @@ class Density:
         Args:
             now: The density of recent rows, fitted with the steady part of this one.
             counts: (slots,) how many of these rows have each context value.
+            share: (M,) how far each score is recalibrated, 0 to 1; all of them wholly if left out.
         """
         rows = _rows(self, counts)
         dead = now.log_variance < _DEAD
@@ -164,15 +168,27 @@ class Density:
         apart = np.outer(unit, unit)
         now_tie, tie = now.covariance / np.outer(scale, scale) / apart, self.covariance / apart
         tie = _shrunk_pairs(now_tie, tie, rows)
+        part = np.ones(len(scale)) if share is None else share
+        either = 1 - np.outer(1 - part, 1 - part)
         return replace(
             self,
-            spread=np.where(dead, self.spread, spread),
-            excess=np.where(dead, self.excess, excess),
-            covariance=np.where(kept, self.covariance, tie * apart),
-            centre_base=now.base,
-            centre=centre,
-            scale=scale,
+            spread=mixed(self.spread, np.where(dead, self.spread, spread), part),
+            excess=mixed(self.excess, np.where(dead, self.excess, excess), part),
+            covariance=mixed(self.covariance, np.where(kept, self.covariance, tie * apart), either),
+            centre_base=mixed(self.centre_base, now.base, part),
+            centre=mixed(self.centre, centre, part),
+            scale=np.exp(mixed(np.log(self.scale), np.log(scale), part)),
         )
+
+
+def mixed(before: np.ndarray, now: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return a part of the way from one array to another; both ends exactly.
+
+    >>> mixed(np.zeros(3), np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.5, 1.0]))
+    array([0. , 0.1, 0.3])
+    """
+    result: np.ndarray = (1 - share) * before + share * now
+    return result
 
 
 @kernel

@@ -180,7 +180,7 @@ class StreamLearner:
             return replace(self, continuation=self.continuation.recalibrated(rows))
         if self.fitted is None or self.window is None:
             return self
-        model = self.fitted.recalibrated(rows)
+        model = self.fitted.recalibrated(rows, scores="all")
         window = model.fitted.scores_of_now(self.window, self.fitted.fitted)
         return replace(self, fitted=model, window=window)
 

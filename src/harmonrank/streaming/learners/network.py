@@ -150,7 +150,7 @@ class NetworkContinuation:
 
     def recalibrated(self, rows: Log) -> Self:
         """Return it with new scores brought to where its network learned the old ones."""
-        before, network = self.network, self.network.recalibrated(rows)
+        before, network = self.network, self.network.recalibrated(rows, scores="all")
         replay, old = self.replay, self.replay.rows
         if old is not None:
             replay = replace(replay, rows=network.fitted.scores_of_now(old, before.fitted))

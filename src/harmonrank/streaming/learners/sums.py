@@ -88,7 +88,7 @@ class Sums:
 
     def recalibrated(self, rows: Log) -> Self:
         """Return the sums for upstream models that have changed."""
-        log, model = rows.counted(), self.model.recalibrated(rows)
+        log, model = rows.counted(), self.model.recalibrated(rows, scores="all")
         codes = log.codes(model.fitted.encoder)
         running = self.running.recalibrated(score_logit(log.scores), codes, log.sample_weight)
         return type(self)(model, running)

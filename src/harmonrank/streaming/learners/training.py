@@ -228,7 +228,7 @@ class StreamTraining:
         """The learner's model, if there is one, and what it becomes by each replacement."""
         models = [] if self.learner.model is None else [self.learner.model]
         for change in self.replacements if models else ():
-            models.append(models[-1].recalibrated(change.rows))
+            models.append(models[-1].recalibrated(change.rows, scores="all"))
         return models
 
     def stability(self, rows: pl.DataFrame) -> dict[str, float]:
