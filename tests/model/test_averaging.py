@@ -10,7 +10,7 @@ import harmonrank as hr
 from harmonrank.fusion import method_class
 from harmonrank.metrics import auc
 from harmonrank.model.fit_rows import cut_rows
-from harmonrank.model.linear.averaging import _weights, averaged, fit_averaged
+from harmonrank.model.linear.averaging import averaged, evidence_weights, fit_averaged
 from harmonrank.model.linear.heads_fit import fit_blocks, fit_heads
 from harmonrank.support.logistic import sigmoid
 
@@ -50,13 +50,13 @@ def test_rows_of_one_request_are_one_observation():
     rng = np.random.default_rng(3)
     each = rng.normal(0.03, 1.0, 100)
     full_is_worse = np.stack([np.zeros(100), each])
-    requests = _weights(full_is_worse * 10)  # ten rows of each request say the same
-    rows = _weights(np.repeat(full_is_worse, 10, axis=1))
+    requests = evidence_weights(full_is_worse * 10)  # ten rows of each request say the same
+    rows = evidence_weights(np.repeat(full_is_worse, 10, axis=1))
     assert abs(requests[1] - 0.5) < abs(rows[1] - 0.5)
 
 
 def test_rungs_that_nobody_can_tell_apart_leave_the_full_head_most():
-    weights = _weights(np.zeros((3, 50)))
+    weights = evidence_weights(np.zeros((3, 50)))
     np.testing.assert_allclose(weights, np.array([np.exp(4), 1, 1]) / (np.exp(4) + 2))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harmonrank.model.fit_rows import FitRows
-from harmonrank.model.linear.fading import HALF_LIVES, faded, fading_of
+from harmonrank.model.linear.fading import HALF_LIVES, faded_counts, fading_of
 from harmonrank.model.linear.heads_fit import fit_blocks, fit_heads
 
 ROWS = 24_000
@@ -27,7 +27,7 @@ def fading(rows):
 
 def test_rows_fade_where_chances_drift():
     shares = [fading(rows_of(drift)) for drift in (0.0, 4.0)]
-    stay, drift = (faded(ROWS, share).mean() for share in shares)
+    stay, drift = (faded_counts(ROWS, share).mean() for share in shares)
     assert all(share.sum() == pytest.approx(1) for share in shares)
     assert np.argmax(shares[0]) == HALF_LIVES.index(np.inf)
     assert stay > 0.8
@@ -39,7 +39,7 @@ def test_rows_fade_where_chances_drift():
 def test_faded_rows_say_more_of_what_comes_next_and_never_less(drift, change, seed):
     rows = rows_of(drift, seed)
     known, test = rows.taken(slice(0, 20_000)), rows.taken(slice(20_000, ROWS))
-    counts = faded(known.rows, fading(known))
+    counts = faded_counts(known.rows, fading(known))
 
     def loss(weight):
         given = known.logits(), known.codes, (4,), known.labels, weight

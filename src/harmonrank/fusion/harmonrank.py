@@ -123,6 +123,7 @@ class HarmonRankConfig:
     def fit(self, rows: TrainingRows) -> DefaultFit:
         """Fit coordinates, their density, linear heads and what these leave unexplained."""
         from harmonrank.model.linear.averaging import fit_averaged
+        from harmonrank.model.linear.fading import faded
 
         if self.optimise == "requests":
             rows.schema.require_plain("A fit with optimise='requests'")
@@ -132,6 +133,8 @@ class HarmonRankConfig:
                     "values per event have a best score of their own: leave one of them out."
                 )
         shared = with_label_shares(rows.train, rows.schema, score_bins(rows))
+        if rows.schema.time is not None:
+            shared = faded(shared, rows.rows, rows.slots)
         steps = lambda *numbers: rows.on_event(FitStep(*numbers))  # noqa: E731
         heads, unseen = fit_averaged(shared, rows.slots, steps)
         within = self.optimise != "all" and rows.schema.plain and not rows.schema.value

@@ -12,7 +12,17 @@ All rungs are linear in the same numbers but for the residual, so their average 
 logits is again `Heads`: nothing more is stored, and scoring takes as long.
 """
 
-__all__ = ["EVIDENCE_FOLDS", "OutOfFold", "averaged", "fit_averaged", "request_folds"]
+__all__ = [
+    "EVIDENCE_FOLDS",
+    "EVIDENCE_ROWS",
+    "OutOfFold",
+    "averaged",
+    "evidence_weights",
+    "fit_averaged",
+    "in_blocks",
+    "request_folds",
+    "requests_of",
+]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +35,9 @@ from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_fit import RUNGS, fit_rungs, steps_of
 
 EVIDENCE_FOLDS = 3
+EVIDENCE_ROWS = 60_000
+"""At most about so many are fitted again."""
 
-_ROWS = 60_000  # At most about so many are fitted again.
 _FEWEST_ROWS = 1000  # Fewer tell nothing about rungs; the full head is taken.
 _FEWEST_REQUESTS = 30  # Fewer tell nothing about how much requests differ.
 _RUNS = 256  # Runs of the log that stand for requests where no column names them.
@@ -74,7 +85,7 @@ def fit_averaged(
     done = steps_of(counts, residual=residual)
     steps = done + EVIDENCE_FOLDS
     rungs = fit_rungs(blocks, counts, slots, lambda k: on_step(k, steps), residual=residual)
-    some = drawn_requests(blocks, counts.rows, _ROWS)
+    some = drawn_requests(blocks, counts.rows, EVIDENCE_ROWS)
     unseen = _unseen(some, counts.rows, slots, lambda fold: on_step(done + fold, steps), residual)
     on_step(steps, steps)
     return (rungs[0] if unseen is None else averaged(rungs, unseen.weights)), unseen
@@ -118,26 +129,27 @@ def _unseen(
     if len(whole) < _FEWEST_ROWS:
         return None
     rows = some.taken(whole)
-    request = _requests(rows)
+    request = requests_of(rows)
     fold = request_folds(request)
     logits = np.empty((RUNGS, *rows.labels.shape))
     for k in range(EVIDENCE_FOLDS):
-        others = _cut(rows.taken(fold != k))
+        others = in_blocks(rows.taken(fold != k))
         rungs = fit_rungs(others, RowCounts.of(others), slots, residual=residual)
         logits[:, fold == k] = _logits(rungs, rows.taken(fold == k))
         on_fold(k + 1)
     evidence = np.stack([_evidence(request, rows, h) for h in logits])  # (rungs, requests, M)
     prior = _PRIOR * log_rows / some.rows
-    weights = [_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)]
+    weights = [evidence_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)]
     return OutOfFold(rows, fold, logits, np.stack(weights, axis=1))
 
 
-def _cut(rows: FitRows) -> Blocks[FitRows]:
+def in_blocks(rows: FitRows) -> Blocks[FitRows]:
+    """Return rows as a log of their own."""
     given = rows.scores, rows.codes, rows.labels, rows.weight, rows.shares
     return cut_rows(*given, are_logits=rows.are_logits)
 
 
-def _requests(rows: FitRows) -> np.ndarray:
+def requests_of(rows: FitRows) -> np.ndarray:
     """Return the number of each row's request; of a run of rows where too few are known."""
     if rows.request is not None:
         known, codes = np.unique(rows.request, return_inverse=True)
@@ -180,11 +192,11 @@ def _evidence(request: np.ndarray, rows: FitRows, logits: np.ndarray) -> np.ndar
     return np.stack([np.bincount(request, column) for column in each.T], axis=1)
 
 
-def _weights(evidence: np.ndarray, prior: float = _PRIOR) -> np.ndarray:
+def evidence_weights(evidence: np.ndarray, prior: float = _PRIOR) -> np.ndarray:
     """Return the weight of each rung for one objective, by (rungs, requests) log-likelihoods.
 
     >>> better = np.array([[0.0] * 50, [-1.0] * 50])
-    >>> _weights(better).round(3)
+    >>> evidence_weights(better).round(3)
     array([1., 0.])
     """
     total = evidence.sum(axis=1)

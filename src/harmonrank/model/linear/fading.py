@@ -7,7 +7,7 @@ these. Each half-life weighs by its log-likelihood as the rungs of `averaging` d
 is thought better beforehand.
 """
 
-__all__ = ["faded", "fading_of"]
+__all__ = ["faded", "faded_counts", "fading_of"]
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,14 +15,39 @@ from dataclasses import replace
 import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
-from harmonrank.model.fit_rows import FitRows
-from harmonrank.model.linear import averaging
+from harmonrank.model.fit_rows import FitRows, drawn_from
+from harmonrank.model.linear.averaging import (
+    EVIDENCE_ROWS,
+    evidence_weights,
+    in_blocks,
+    requests_of,
+)
 from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads_fit import fit_blocks
 
 HALF_LIVES = (np.inf, 1.0, 0.5, 0.25, 0.125)
 """As parts of the log."""
 _PARTS = 6
 _TRIED = (4, 5)
+_NONE = 0.99  # From this weight on of an endless half-life nothing fades.
+
+
+def faded(blocks: Blocks[FitRows], rows: int, slots: tuple[int, ...]) -> Blocks[FitRows]:
+    """Return the rows of a log as they count, the oldest first.
+
+    Args:
+        blocks: Of so many rows in all.
+        rows: How many there are.
+        slots: Codes per feature.
+    """
+    some = drawn_from(blocks, rows, EVIDENCE_ROWS)
+    fading = fading_of(some, lambda older: fit_blocks(older, slots, residual=False))
+    return blocks if fading[0] >= _NONE else blocks.made(_fade, rows, fading)
+
+
+def _fade(block: FitRows, rows: int, fading: np.ndarray) -> FitRows:
+    counts = faded_counts(rows, fading)[block.first : block.first + block.rows]
+    return replace(block, weight=block.weights() * counts)
 
 
 def fading_of(rows: FitRows, fit: Callable[[Blocks[FitRows]], Heads]) -> np.ndarray:
@@ -38,10 +63,10 @@ def fading_of(rows: FitRows, fit: Callable[[Blocks[FitRows]], Heads]) -> np.ndar
         older, newer = rows.taken(slice(0, ends[k])), rows.taken(slice(ends[k], ends[k + 1]))
         ages = (ends[k] - np.arange(ends[k])) / rows.rows
         counts = [older.weights() * 0.5 ** (ages / half_life) for half_life in HALF_LIVES]
-        heads = [fit(averaging._cut(replace(older, weight=count))) for count in counts]
-        request = averaging._requests(newer)
+        heads = [fit(in_blocks(replace(older, weight=count))) for count in counts]
+        request = requests_of(newer)
         known.append([np.bincount(request, _log_likelihood(each, newer)) for each in heads])
-    return averaging._weights(np.concatenate(known, axis=1))
+    return evidence_weights(np.concatenate(known, axis=1))
 
 
 def _log_likelihood(heads: Heads, rows: FitRows) -> np.ndarray:
@@ -53,10 +78,10 @@ def _log_likelihood(heads: Heads, rows: FitRows) -> np.ndarray:
     return likely
 
 
-def faded(rows: int, fading: np.ndarray) -> np.ndarray:
+def faded_counts(rows: int, fading: np.ndarray) -> np.ndarray:
     """Return what each of so many rows counts, the oldest first.
 
-    >>> faded(4, np.array([0.5, 0.0, 0.5, 0.0, 0.0])).round(2)
+    >>> faded_counts(4, np.array([0.5, 0.0, 0.5, 0.0, 0.0])).round(2)
     array([0.62, 0.68, 0.75, 0.85])
     """
     ages = (rows - np.arange(rows)) / rows
