@@ -26,6 +26,7 @@ __all__ = [
     "draw_block",
     "draw_effects",
     "draw_requests",
+    "draw_shares",
     "mean_sigmoid",
     "normal_nodes",
     "preset",
@@ -47,6 +48,7 @@ from harmonrank.worlds.draws import (
     draw_block,
     draw_effects,
     draw_requests,
+    draw_shares,
 )
 from harmonrank.worlds.normal import conditional, mean_sigmoid, normal_nodes, runs_of
 from harmonrank.worlds.plain_world import PlainWorld, View, upstream_scores

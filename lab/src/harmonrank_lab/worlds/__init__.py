@@ -11,6 +11,7 @@ from harmonrank_lab.worlds.simulation import (
     examination_curve,
     log_of,
     logs_of,
+    sample_to_test,
     simulate,
     with_places,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "lab_world",
     "log_of",
     "logs_of",
+    "sample_to_test",
     "simulate",
     "with_places",
     "world",

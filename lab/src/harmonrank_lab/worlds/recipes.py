@@ -10,11 +10,15 @@ import numpy as np
 
 from harmonrank.worlds import PRESETS, Additive, Recipe, draw_effects
 from harmonrank_lab.worlds.full_world import World
-from harmonrank_lab.worlds.parts import Floats, Hidden, Interactions, RequestEffects
+from harmonrank_lab.worlds.lifelike import with_cities, with_clusters, with_drift, with_lists
+from harmonrank_lab.worlds.parts import Floats, Hidden, Interactions
+from harmonrank_lab.worlds.shared_effects import RequestEffects
 
 Violation = Callable[[World, np.random.Generator], World]
 
 _USUAL = {"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.05, "long_view": 0.25}
+# Two objectives that happen several times in a request, and three that seldom happen twice.
+_FREQUENT = {"buy": 0.005, "comment": 0.02, "follow": 0.01, "like": 0.1, "long_view": 0.3}
 
 
 def with_backbone(world: World, rng: np.random.Generator) -> World:
@@ -92,6 +96,25 @@ def with_interactions(world: World, rng: np.random.Generator) -> World:
     )
 
 
+def with_three_way(world: World, rng: np.random.Generator) -> World:
+    """Add effects of three inputs to those of two: two scores and a feature, and the reverse."""
+    world = with_interactions(world, rng)
+    assert world.interactions is not None
+    M, pairs = len(world.objectives), len(world.interactions.pairs)
+    effects = draw_effects(rng, world.categories, pairs * M, 0.3)
+    return replace(
+        world,
+        interactions=replace(
+            world.interactions,
+            product_effects={f: each.reshape(-1, pairs, M) for f, each in effects.items()},
+            slope_cells={
+                (f, g): _cell(rng, world.categories[f], world.categories[g], M, spread=0.25)
+                for f, g in combinations(world.categories, 2)
+            },
+        ),
+    )
+
+
 def _observed_spread(world: World) -> Floats:
     """Return the usual spread of o in a context: of Σ and the noise at the mean of log τ."""
     return np.asarray(np.sqrt(np.diag(world.covariance) + np.exp(2 * world.log_tau.base)))
@@ -155,15 +178,58 @@ RECIPES: dict[str, Recipe] = {
         seed=7,
         violation=with_leak,
     ),
-    # Two objectives that happen several times in a request, and three that seldom happen twice.
     "requests": LabRecipe(
-        prevalence={"buy": 0.005, "comment": 0.02, "follow": 0.01, "like": 0.1, "long_view": 0.3},
+        prevalence=_FREQUENT,
         context={"hour": 24, "age": 8, "gender": 3},
         loadings=((0.8, 0.4), (0.6, -0.7), (0.8, 0.2), (-0.3, 0.8), (-0.7, -0.4)),
         tau=0.7,
         seed=8,
         violation=with_requests,
         # Requests are fewer than rows: their luck cancels on many of them.
+        solved_on=131_072,
+    ),
+    # Worlds that do not flatter: what logs of real services are like.
+    "clustered": LabRecipe(
+        prevalence=_FREQUENT,
+        context={"hour": 24, "age": 8, "gender": 3, "device": 40},
+        loadings=((1.0, 0.4), (0.7, -0.7), (0.9, 0.3), (-0.3, 1.0), (-0.8, -0.5)),
+        tau=0.7,
+        seed=9,
+        violation=with_clusters,
+    ),
+    "drifting": LabRecipe(
+        context={"hour": 24, "age": 8, "region": 6},
+        loadings=((1.0, 0.4), (0.8, -0.7), (0.9, 0.2), (-0.3, 1.0), (-0.8, -0.5)),
+        tau=0.7,
+        seed=10,
+        violation=with_drift,
+    ),
+    "three-way": LabRecipe(
+        prevalence=_FREQUENT,
+        context={"age": 8, "gender": 3, "region": 6},
+        loadings=((1.0, 0.5), (0.8, -0.8), (0.9, 0.2), (-0.3, 1.0), (-0.9, -0.4)),
+        tau=0.6,
+        seed=11,
+        violation=with_three_way,
+        solved_on=131_072,
+    ),
+    "nested": LabRecipe(
+        prevalence=_FREQUENT,
+        context={"age": 8, "gender": 3, "region": 30},
+        loadings=((1.0, 0.4), (0.8, -0.6), (0.8, 0.5), (-0.3, 1.0), (-0.8, -0.5)),
+        tau=0.8,
+        seed=12,
+        violation=with_cities,
+        solved_on=131_072,
+    ),
+    # About one click in a list of 25 to 100.
+    "skewed-lists": LabRecipe(
+        prevalence={"click": 0.016, "image": 0.02, "info": 0.006, "rating": 0.004, "deals": 0.004},
+        context={"platform": 20},
+        loadings=((0.9, 0.2), (0.8, -0.5), (0.7, 0.4), (0.5, 0.7), (0.6, -0.6)),
+        tau=1.0,
+        seed=13,
+        violation=with_lists,
         solved_on=131_072,
     ),
 }
