@@ -89,9 +89,12 @@ class World(PlainWorld):
         interactions: effects that do not add up.
         requests: effects that the rows of a request share.
         users: who asks, where users come back.
-        item_columns: context features that differ from one candidate to the next.
+        item_columns: by context features that differ from one candidate to the next, the share of
+            candidates that have the same category as others of their request.
         nested: by a context feature, the one that it lies in, and in which category of it each of
             its own lies.
+        hidden_at: the truth of samples is given that what is hidden from upstream adds so many of
+            its standard deviations to each logit; None: it is averaged over that.
     """
 
     drift: WorldDrift | None = None
@@ -101,8 +104,9 @@ class World(PlainWorld):
     interactions: Interactions | None = None
     requests: RequestEffects | None = None
     users: Users | None = None
-    item_columns: tuple[str, ...] = ()
+    item_columns: Mapping[str, float] = field(default_factory=dict)
     nested: Mapping[str, tuple[str, NDArray[np.int16]]] = field(default_factory=dict)
+    hidden_at: float | None = None
 
     def __post_init__(self) -> None:
         check_parts(self)
@@ -173,12 +177,17 @@ class World(PlainWorld):
 
     def _drawn(self, seed: int, block: int) -> Draws:
         draws, rng = super()._drawn(seed, block), block_generator(seed, block, 0, 2)
-        redrawn = {name: rng.random(len(draws.request)) for name in self.item_columns}
-        if self.users is not None:
-            redrawn |= self.users.drawn(seed, draws.request)[1]
-        for name, uniform in redrawn.items():
-            category = category_of(self.categories[name], uniform)
-            draws.context[name] = category.astype(np.int16)
+        every = np.ones(len(draws.request), bool)
+        redrawn = {} if self.users is None else self.users.drawn(seed, draws.request)[1]
+        which = {
+            **{name: (every, uniform) for name, uniform in redrawn.items()},
+            **{
+                name: (rng.random(every.size) >= share, rng.random(every.size))
+                for name, share in self.item_columns.items()
+            },
+        }
+        for name, (rows, uniform) in which.items():
+            draws.context[name][rows] = category_of(self.categories[name], uniform[rows])
         for name, (parent, codes) in self.nested.items():
             draws.context[parent] = codes[draws.context[name]]
         return draws
@@ -210,7 +219,6 @@ class World(PlainWorld):
         time: Floats | None = None,
         *,
         request: Floats | None = None,
-        hidden: Floats | None = None,
     ) -> Floats:
         """Return p_m given all scores, the context and the time, (rows, objectives): exact.
 
@@ -224,11 +232,9 @@ class World(PlainWorld):
             time: 0 for all rows if left out.
             request: (rows, effects), what each row's request has drawn; p_m is then given what
                 upstream observes of it, and else averaged over it, given the row alone.
-            hidden: (objectives,) or one per row, what effects that are hidden from upstream add to
-                the latent logits; p_m is averaged over them if left out.
         """
         view = self.at(context, np.zeros(len(scores)) if time is None else time)
-        return self._posterior(scores, view, context, request, hidden)
+        return self._posterior(scores, view, context, request)
 
     def _posterior(
         self,
@@ -236,7 +242,6 @@ class World(PlainWorld):
         view: LabView,
         context: Mapping[str, NDArray[Any]],
         request: Floats | None,
-        hidden: Floats | None = None,
     ) -> Floats:
         o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
         if np.isnan(o).any():
@@ -252,8 +257,9 @@ class World(PlainWorld):
             o = o - unknown.scores(request) + unknown.chances(request)
             view = replace(view, mu=view.mu + unknown.chances(request))
             unknown = replace(RequestEffects.none(o.shape[1]), hidden=unknown.hidden)
-        if hidden is not None:
-            effect, unknown = effect + hidden, replace(unknown, hidden=None)
+        if self.hidden_at is not None:
+            effect = effect + self.hidden_at * np.sqrt(unknown.hidden_variance)
+            unknown = replace(unknown, hidden=None)
         return self._mixture(o, view, effect, unknown)
 
     def _mixture(self, o: Floats, view: LabView, effect: Floats, unknown: RequestEffects) -> Floats:

@@ -60,7 +60,8 @@ def with_cities(world: World, rng: np.random.Generator) -> World:
 def with_lists(world: World, rng: np.random.Generator) -> World:
     """Make requests long, and give the items columns of which upstream knows a part.
 
-    What upstream observes is off by an error that all items of a list share.
+    Most items of a list are of one place. Upstream is off by an error that all items of a list
+    share, and users look for things of which nobody knows.
     """
     M = len(world.objectives)
     columns = {"stars": draw_shares(rng, 6), "place": _skewed_shares(rng, _PLACES)}
@@ -68,15 +69,18 @@ def with_lists(world: World, rng: np.random.Generator) -> World:
     unknown = rng.uniform(0.2, 0.7, M)
     # The offset takes off a score what upstream does not know of the column's effect.
     b = {name: -unknown * world.a * effect for name, effect in mu.items()}
-    errors = np.column_stack([rng.uniform(0.3, 0.8, M), np.diag(rng.uniform(0.3, 1.0, M))])
+    errors, moods = (
+        np.column_stack([rng.uniform(0.3, 0.8, M), np.diag(rng.uniform(0.3, 0.8, M))])
+        for _ in range(2)
+    )
     return replace(
         world,
         request_rows=(25, 100),
         categories={**world.categories, **columns},
-        item_columns=tuple(columns),
+        item_columns={"stars": 0.2, "place": 0.8},
         mu=Additive(world.mu.base, {**world.mu.effects, **mu}),
         b=Additive(world.b.base, {**world.b.effects, **b}),
-        requests=RequestEffects(np.zeros((M, 0)), errors),
+        requests=RequestEffects(np.zeros((M, 0)), errors, moods),
     )
 
 
