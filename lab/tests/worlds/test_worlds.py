@@ -49,24 +49,27 @@ def standardised_residuals(residual, sample):
     return (g @ residual) / np.sqrt(g**2 @ residual**2)
 
 
-def user_sums(values, sample, preset):
-    """Return sums of (rows, objectives) over each user's rows; of each row where no user is."""
-    if preset.users is None:
+def independent_sums(values, sample, preset):
+    """Return sums of (rows, objectives) over rows whose labels depend on each other.
+
+    These are a user's, or a request's where these have effects that no score tells, or single rows.
+    """
+    if preset.request_effects.hidden is None:
         return values
-    user = preset.users.of(sample.request)
-    return np.stack([np.bincount(user, column) for column in values.T], axis=1)
+    group = sample.request if preset.users is None else preset.users.of(sample.request)
+    return np.stack([np.bincount(group, column) for column in values.T], axis=1)
 
 
 def label_residuals(sample, preset):
     """The same of labels less truth, with their known density: the truth is their probability.
 
-    Labels of one user depend on each other, so that sums over users take the place of rows. Few
-    users share a device, which is left out: their luck has no normal density.
+    Where labels depend on each other their squared sums tell how far they may be off. Few users
+    share a device and few lists a place, whose luck has no normal density: these are left out.
     """
-    if preset.users is not None:
-        kept = {name: sample.context[name] for name in ("hour", "gender")}
-        residual, g = sample.labels - sample.truth, looked_at(replace(sample, context=kept))
-        sums = [user_sums(one[:, None] * residual, sample, preset) for one in g]
+    if preset.request_effects.hidden is not None:
+        told = {k: c for k, c in sample.context.items() if k not in ("device", "place")}
+        residual, g = sample.labels - sample.truth, looked_at(replace(sample, context=told))
+        sums = [independent_sums(one[:, None] * residual, sample, preset) for one in g]
         return np.sum(sums, axis=1) / np.sqrt(np.sum(np.square(sums), axis=1))
     g, y, p = looked_at(sample), sample.labels, sample.truth
     variance = g**2 @ (p * (1 - p))
@@ -356,7 +359,7 @@ def test_truth_stays_exact_under_drift_and_swap(preset):
     residual = sample.labels - sample.truth
     for late in (False, True):
         rows = (sample.time >= 0.5) == late
-        sums = user_sums(residual * rows[:, None], sample, preset)
+        sums = independent_sums(residual * rows[:, None], sample, preset)
         assert (abs(sums.sum(0)) < 4.5 * np.sqrt((sums**2).sum(0))).all()
     assert abs(label_residuals(sample, preset)).max() < 4.5
 

@@ -58,26 +58,27 @@ def with_cities(world: World, rng: np.random.Generator) -> World:
 
 
 def with_lists(world: World, rng: np.random.Generator) -> World:
-    """Make requests long, and give the items columns of which upstream knows a part.
+    """Make requests long, and give the items columns of whose effects upstream knows most.
 
-    Most items of a list are of one place. Upstream is off by an error that all items of a list
-    share, and users look for things of which nobody knows.
+    Nearly all items of a list are of one place. Upstream is off by an error that all items of a
+    list share, and users are in moods of which nobody knows, so that few requests seem to tell much
+    about a place.
     """
     M = len(world.objectives)
     columns = {"stars": draw_shares(rng, 6), "place": _skewed_shares(rng, _PLACES)}
-    mu = {name: _free_effects(rng, share, M, 0.3) for name, share in columns.items()}
-    unknown = rng.uniform(0.2, 0.7, M)
+    mu = {name: _free_effects(rng, share, M, 0.2) for name, share in columns.items()}
+    unknown = rng.uniform(0.1, 0.3, M)
     # The offset takes off a score what upstream does not know of the column's effect.
     b = {name: -unknown * world.a * effect for name, effect in mu.items()}
     errors, moods = (
-        np.column_stack([rng.uniform(0.3, 0.8, M), np.diag(rng.uniform(0.3, 0.8, M))])
-        for _ in range(2)
+        size * np.column_stack([rng.uniform(0.6, 1.6, M), np.diag(rng.uniform(0.6, 1.6, M))])
+        for size in (0.5, 0.75)
     )
     return replace(
         world,
         request_rows=(25, 100),
         categories={**world.categories, **columns},
-        item_columns={"stars": 0.2, "place": 0.8},
+        item_columns={"stars": 0.2, "place": 0.9},
         mu=Additive(world.mu.base, {**world.mu.effects, **mu}),
         b=Additive(world.b.base, {**world.b.effects, **b}),
         requests=RequestEffects(np.zeros((M, 0)), errors, moods),
