@@ -177,17 +177,13 @@ class World(PlainWorld):
 
     def _drawn(self, seed: int, block: int) -> Draws:
         draws, rng = super()._drawn(seed, block), block_generator(seed, block, 0, 2)
-        every = np.ones(len(draws.request), bool)
-        redrawn = {} if self.users is None else self.users.drawn(seed, draws.request)[1]
-        which = {
-            **{name: (every, uniform) for name, uniform in redrawn.items()},
-            **{
-                name: (rng.random(every.size) >= share, rng.random(every.size))
-                for name, share in self.item_columns.items()
-            },
-        }
-        for name, (rows, uniform) in which.items():
-            draws.context[name][rows] = category_of(self.categories[name], uniform[rows])
+        if self.users is not None:
+            for name, uniform in self.users.drawn(seed, draws.request)[1].items():
+                draws.context[name][:] = category_of(self.categories[name], uniform)
+        for name, share in self.item_columns.items():
+            own, uniform = rng.random((2, len(draws.request)))
+            category = category_of(self.categories[name], uniform)
+            draws.context[name] = np.where(own < share, draws.context[name], category)
         for name, (parent, codes) in self.nested.items():
             draws.context[parent] = codes[draws.context[name]]
         return draws
@@ -338,7 +334,7 @@ class World(PlainWorld):
         M = len(self.objectives)
         m = np.arange(M)
         slope = np.where(m % 2, -mu_amplitude, mu_amplitude)
-        drift = WorldDrift(slope, np.full(M, mu_amplitude / 2), m / M)
+        drift = WorldDrift(Additive(slope), np.full(M, mu_amplitude / 2), m / M)
         if swap is not None:
             self._columns(swap.objectives)
         return replace(

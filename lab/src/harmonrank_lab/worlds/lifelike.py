@@ -35,8 +35,8 @@ def with_drift(world: World, rng: np.random.Generator) -> World:
     """Let mean logits and effects of the context move, and upstream models stay as they were."""
     M = len(world.objectives)
     slope = rng.uniform(0.3, 0.8, M) * rng.permutation(np.where(np.arange(M) % 2, -1.0, 1.0))
-    effects = draw_effects(rng, world.categories, M, 0.6)
-    drift = WorldDrift(slope, np.full(M, 0.1), rng.random(M), effects, followed=False)
+    speed = Additive(slope, draw_effects(rng, world.categories, M, 0.6))
+    drift = WorldDrift(speed, np.full(M, 0.1), rng.random(M), followed=False)
     return replace(world, drift=drift)
 
 

@@ -28,39 +28,33 @@ def category_of(shares: Floats, uniform: Floats) -> NDArray[np.intp]:
 class WorldDrift:
     """A slow, known movement of μ that is zero at time 0.
 
-    Δμ_m(c, t) = (slope_m + Σ_k effect_k[c_k, m]) t + wave_m (sin 2π(t + phase_m) − sin 2π phase_m)
+    Δμ_m(c, t) = speed_m(c) t + wave_m (sin 2π(t + phase_m) − sin 2π phase_m)
 
-    >>> drift = WorldDrift(slope=np.array([0.4]), wave=np.zeros(1), phase=np.zeros(1))
+    >>> drift = WorldDrift(Additive(np.array([0.4])), wave=np.zeros(1), phase=np.zeros(1))
     >>> drift.at(np.array([0.0, 0.5]), {})
     array([[0. ], [0.2]])
 
     Attributes:
-        effects: per context feature (categories, objectives); a feature may be absent.
+        speed: one value per objective, which the context may change.
         followed: Whether upstream models observe it. If not, they stay those of time 0.
     """
 
-    slope: Floats
+    speed: Additive
     wave: Floats
     phase: Floats
-    effects: Mapping[str, Floats] = field(default_factory=dict)
     followed: bool = True
 
     def at(self, time: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
         """Return Δμ at every row, (rows, objectives)."""
         turn = np.sin(2 * np.pi * (time[:, None] + self.phase)) - np.sin(2 * np.pi * self.phase)
-        speed = Additive(self.slope, self.effects).at(context, len(time))
+        speed = self.speed.at(context, len(time))
         return np.asarray(speed * time[:, None] + self.wave * turn)
 
     def take(self, columns: Sequence[int]) -> "WorldDrift":
         """Keep these objectives."""
         keep = list(columns)
-        return replace(
-            self,
-            slope=self.slope[keep],
-            wave=self.wave[keep],
-            phase=self.phase[keep],
-            effects={name: effect[:, keep] for name, effect in self.effects.items()},
-        )
+        wave, phase = self.wave[keep], self.phase[keep]
+        return replace(self, speed=self.speed.take(keep), wave=wave, phase=phase)
 
 
 @dataclass(frozen=True)

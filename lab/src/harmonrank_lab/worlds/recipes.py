@@ -79,10 +79,7 @@ def with_interactions(world: World, rng: np.random.Generator) -> World:
     M = len(world.objectives)
     every = list(combinations(range(M), 2))
     pairs = [every[i] for i in rng.choice(len(every), 5, replace=False)]
-    cells = {}
-    for f, g in combinations(world.categories, 2):
-        cells[f, g] = _cell(rng, world.categories[f], world.categories[g], M, spread=0.15)
-    factors = world.loadings.shape[1]
+    cells, factors = _cells(rng, world.categories, M, spread=0.15), world.loadings.shape[1]
     return replace(
         world,
         interactions=Interactions(
@@ -107,10 +104,7 @@ def with_three_way(world: World, rng: np.random.Generator) -> World:
         interactions=replace(
             world.interactions,
             product_effects={f: each.reshape(-1, pairs, M) for f, each in effects.items()},
-            slope_cells={
-                (f, g): _cell(rng, world.categories[f], world.categories[g], M, spread=0.25)
-                for f, g in combinations(world.categories, 2)
-            },
+            slope_cells=_cells(rng, world.categories, M, spread=0.25),
         ),
     )
 
@@ -120,13 +114,17 @@ def _observed_spread(world: World) -> Floats:
     return np.asarray(np.sqrt(np.diag(world.covariance) + np.exp(2 * world.log_tau.base)))
 
 
-def _cell(rng: np.random.Generator, f: Floats, g: Floats, M: int, spread: float) -> Floats:
-    """Draw effects of two features that neither feature has by itself, with this spread."""
-    cell = rng.standard_normal((f.size, g.size, M))
-    cell -= np.einsum("i,ijm->jm", f, cell)
-    cell -= np.einsum("j,ijm->im", g, cell)[:, None]
-    cell *= spread / np.sqrt(np.einsum("i,j,ijm->m", f, g, cell**2))
-    return cell
+def _cells(
+    rng: np.random.Generator, categories: Mapping[str, Floats], M: int, spread: float
+) -> dict[tuple[str, str], Floats]:
+    """Draw effects of pairs of features that neither feature has by itself, with this spread."""
+    cells = {}
+    for (f, p), (g, q) in combinations(categories.items(), 2):
+        cell = rng.standard_normal((p.size, q.size, M))
+        cell -= np.einsum("i,ijm->jm", p, cell)
+        cell -= np.einsum("j,ijm->im", q, cell)[:, None]
+        cells[f, g] = cell * (spread / np.sqrt(np.einsum("i,j,ijm->m", p, q, cell**2)))
+    return cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +138,7 @@ class LabRecipe(Recipe):
 
     prevalence: Mapping[str, float] = field(default_factory=lambda: _USUAL)
     jitter: float = 0.3
+    tau: float = 0.7
     violation: Violation
     # Both worlds are seen on the same draws, so a block is mostly enough: its luck cancels.
     solved_on: int = 16_384
@@ -158,7 +157,6 @@ RECIPES: dict[str, Recipe] = {
     "tails": LabRecipe(
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.0, 0.4), (0.9, -0.6), (0.7, 0.8), (-0.4, 1.0), (-0.9, -0.5)),
-        tau=0.7,
         seed=5,
         violation=with_tails,
     ),
@@ -174,7 +172,6 @@ RECIPES: dict[str, Recipe] = {
     "leak": LabRecipe(
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.1, 0.3), (0.7, -0.7), (1.0, 0.4), (-0.2, 1.1), (-0.8, -0.6)),
-        tau=0.7,
         seed=7,
         violation=with_leak,
     ),
@@ -182,7 +179,6 @@ RECIPES: dict[str, Recipe] = {
         prevalence=_FREQUENT,
         context={"hour": 24, "age": 8, "gender": 3},
         loadings=((0.8, 0.4), (0.6, -0.7), (0.8, 0.2), (-0.3, 0.8), (-0.7, -0.4)),
-        tau=0.7,
         seed=8,
         violation=with_requests,
         # Requests are fewer than rows: their luck cancels on many of them.
@@ -193,14 +189,12 @@ RECIPES: dict[str, Recipe] = {
         prevalence=_FREQUENT,
         context={"hour": 24, "age": 8, "gender": 3, "device": 40},
         loadings=((1.0, 0.4), (0.7, -0.7), (0.9, 0.3), (-0.3, 1.0), (-0.8, -0.5)),
-        tau=0.7,
         seed=9,
         violation=with_clusters,
     ),
     "drifting": LabRecipe(
         context={"hour": 24, "age": 8, "region": 6},
         loadings=((1.0, 0.4), (0.8, -0.7), (0.9, 0.2), (-0.3, 1.0), (-0.8, -0.5)),
-        tau=0.7,
         seed=10,
         violation=with_drift,
     ),
