@@ -4,7 +4,7 @@ __all__ = ["Unseen", "World"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from harmonrank.worlds import (
 )
 from harmonrank_lab.worlds.checks import check_parts
 from harmonrank_lab.worlds.parts import (
+    Codes,
     Floats,
     Hidden,
     Interactions,
@@ -132,7 +133,7 @@ class World(PlainWorld):
         none = RequestEffects.none(len(self.objectives))
         return none if self.requests is None else self.requests
 
-    def at(self, context: Mapping[str, NDArray[Any]], time: Floats) -> LabView:
+    def at(self, context: Codes, time: Floats) -> LabView:
         """Return means, noise and upstream scale at rows with this context and time."""
         plain = PlainWorld.at(self, context, time)
         gain = np.ones((len(time), self.loadings.shape[1]))
@@ -152,7 +153,7 @@ class World(PlainWorld):
             view.tau[cells] *= swap.tau_scale
         return view
 
-    def effect(self, o: Floats, view: LabView, context: Mapping[str, NDArray[Any]]) -> Floats:
+    def effect(self, o: Floats, view: LabView, context: Codes) -> Floats:
         """Return h, what is added to the latent logits after upstream, (rows, objectives)."""
         if self.interactions is None:
             return view.missed
@@ -211,7 +212,7 @@ class World(PlainWorld):
     def posterior(
         self,
         scores: Floats,
-        context: Mapping[str, NDArray[Any]],
+        context: Codes,
         time: Floats | None = None,
         *,
         request: Floats | None = None,
@@ -233,11 +234,7 @@ class World(PlainWorld):
         return self._posterior(scores, view, context, request)
 
     def _posterior(
-        self,
-        scores: Floats,
-        view: LabView,
-        context: Mapping[str, NDArray[Any]],
-        request: Floats | None,
+        self, scores: Floats, view: LabView, context: Codes, request: Floats | None
     ) -> Floats:
         o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
         if np.isnan(o).any():

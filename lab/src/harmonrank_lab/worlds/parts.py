@@ -13,6 +13,7 @@ from harmonrank.support import UsageError
 from harmonrank.worlds import Additive
 
 Floats = NDArray[np.float64]
+Codes = Mapping[str, NDArray[Any]]
 
 
 def category_of(shares: Floats, uniform: Floats) -> NDArray[np.intp]:
@@ -44,7 +45,7 @@ class WorldDrift:
     phase: Floats
     followed: bool = True
 
-    def at(self, time: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
+    def at(self, time: Floats, context: Codes) -> Floats:
         """Return Δμ at every row, (rows, objectives)."""
         turn = np.sin(2 * np.pi * (time[:, None] + self.phase)) - np.sin(2 * np.pi * self.phase)
         speed = self.speed.at(context, len(time))
@@ -163,7 +164,7 @@ class Interactions:
     product_effects: Mapping[str, Floats] = field(default_factory=dict)
     slope_cells: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
 
-    def at(self, deviation: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
+    def at(self, deviation: Floats, context: Codes) -> Floats:
         """Return h at every row, (rows, objectives), given o − μ."""
         r = np.tanh(deviation / self.spread)
         left, right = (list(side) for side in zip(*self.pairs, strict=True))

@@ -44,24 +44,25 @@ class RequestEffects:
     @property
     def count(self) -> int:
         """How many numbers a request draws: f, e, then h."""
-        parts = [part for part in (self.chance, self.score, self.hidden) if part is not None]
-        return sum(part.shape[1] for part in parts)
+        hidden = 0 if self.hidden is None else self.hidden.shape[1]
+        return int(self.chance.shape[1] + self.score.shape[1] + hidden)
 
     def chances(self, drawn: Floats) -> Floats:
         """Return Γf, what is added to the latent logits and seen, (rows, objectives)."""
-        return np.asarray(drawn[:, : self.chance.shape[1]] @ self.chance.T)
+        return np.asarray(self._split(drawn)[0] @ self.chance.T)
 
     def scores(self, drawn: Floats) -> Floats:
         """Return Γf + Ee, what is added to what upstream observes, (rows, objectives)."""
-        first = self.chance.shape[1]
-        errors = drawn[:, first : first + self.score.shape[1]]
-        return np.asarray(self.chances(drawn) + errors @ self.score.T)
+        return np.asarray(self.chances(drawn) + self._split(drawn)[1] @ self.score.T)
 
     def unseen(self, drawn: Floats) -> Floats:
         """Return Hh, what is added to the latent logits and not seen, (rows, objectives)."""
-        if self.hidden is None:
-            return np.zeros((len(drawn), len(self.chance)))
-        return np.asarray(drawn[:, self.count - self.hidden.shape[1] :] @ self.hidden.T)
+        none = np.zeros((len(self.chance), 0))
+        return np.asarray(self._split(drawn)[2] @ (none if self.hidden is None else self.hidden).T)
+
+    def _split(self, drawn: Floats) -> list[Floats]:
+        first = self.chance.shape[1]
+        return np.split(drawn, [first, first + self.score.shape[1]], axis=1)
 
     @property
     def covariance(self) -> Floats:
