@@ -42,16 +42,19 @@ def regret_table(name: str, methods: Iterable[str] = (), repeats: str = "seeds")
 
 def _regret_rows(found: Regrets, methods: Iterable[str], worlds: Iterable[str]) -> list[list[str]]:
     """Return a row per method; the best of each world is bold, what is not stored is empty."""
-    best = {w: min(mean(of_one[w]) for of_one in found.values() if of_one.get(w)) for w in worlds}
+    best = {
+        w: min((mean(of_one[w]) for of_one in found.values() if of_one.get(w)), default=0.0)
+        for w in worlds
+    }
 
     def cell(values: list[float], least: float) -> str:
         shown = short(mean(values)) if values else ""
         return f"**{shown}**" if values and mean(values) == least else shown
 
     rows = []
-    for method in methods:
-        cells = [cell(found[method].get(w, []), best.get(w, 0.0)) for w in worlds]
-        counts = [len(values) for values in found[method].values()] or [0]
+    for method in (m for m in methods if m in found):
+        cells = [cell(found[method].get(w, []), best[w]) for w in worlds]
+        counts = [len(values) for values in found[method].values()]
         seeds = f"{min(counts)}" if min(counts) == max(counts) else span(counts, "d")
         rows.append([f"`{method}`", *cells, seeds])
     return rows
