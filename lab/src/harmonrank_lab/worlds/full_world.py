@@ -194,8 +194,8 @@ class World(PlainWorld):
         rows, firsts = len(draws.request), np.diff(draws.request, prepend=-1) != 0
         backbone, hidden = rng.standard_normal(rows), rng.random(rows)
         rng = block_generator(draws.seed, draws.block, 0, 1)
-        shared = rng.standard_normal((firsts.sum(), self.request_effects.count))
-        shared = shared[np.cumsum(firsts) - 1]
+        every = rng.standard_normal((firsts.sum(), self.request_effects.count))
+        shared = every[np.cumsum(firsts) - 1]
         if self.users is not None:
             shared[:, -self.users.effects :] = self.users.drawn(draws.seed, draws.request)[0]
         return Unseen(backbone, hidden, shared)
@@ -300,21 +300,16 @@ class World(PlainWorld):
         Its samples are the columns of this world's samples of the same seed.
         """
         keep = self._columns(objectives)
-        swaps = [
+        swaps = tuple(
             replace(swap, objectives=tuple(o for o in swap.objectives if o in objectives))
             for swap in self.swaps
-        ]
-        kept = {name: getattr(self, name)[keep] for name in ("loadings", "own", "a")}
-        for name in ("mu", "log_tau", "b", "drift", "hidden", "interactions", "requests"):
-            part = getattr(self, name)
-            kept[name] = None if part is None else part.take(keep)
-        return replace(
-            self,
-            **kept,
-            objectives=tuple(objectives),
-            swaps=tuple(swap for swap in swaps if swap.objectives),
-            backbone=None if self.backbone is None else self.backbone[keep],
+            if set(swap.objectives) & set(objectives)
         )
+        arrays = ("loadings", "own", "a", "backbone")
+        parts = ("mu", "log_tau", "b", "drift", "hidden", "interactions", "requests")
+        had = {name: part for name in arrays + parts if (part := getattr(self, name)) is not None}
+        kept = {n: part[keep] if n in arrays else part.take(keep) for n, part in had.items()}
+        return replace(self, **kept, objectives=tuple(objectives), swaps=swaps)
 
     def with_upstream(
         self, objectives: Sequence[str], *, a: float = 1.0, b: float = 0.0, tau_scale: float = 1.0
