@@ -13,7 +13,8 @@
     python benchmarks/fusion.py schedule --json benchmarks/results/schedule.json
     python benchmarks/fusion.py published --json benchmarks/results/published.json
 
-Results are exact AUC-sums by true probabilities. A run that was stopped goes on where it was; only
+Results are exact AUC-sums by true probabilities, over all rows, and of regret within requests too
+(`regret_within`). A run that was stopped goes on where it was; only
 its missing results are made. Without `--worlds` and `--methods` each part takes those of its stored
 result. `--redraw` takes other worlds of the same kinds, on which nothing was chosen.
 """
@@ -26,17 +27,17 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from store import EIGHT, Rows, ceiling, clocked, exact, options
+from store import EIGHT, LIFELIKE, Rows, ceiling, clocked, exact, options
 
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
 from harmonrank.worlds import Additive, world
-from harmonrank_lab.worlds import LATER, log_of, logs_of
+from harmonrank_lab.worlds import LATER, RequestAreas, log_of, logs_of, sample_to_test
 
 SWAPPED = ["harmonrank", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
 OF_PART: dict[str, tuple[list[str], list[str]]] = {
-    "regret": (EIGHT, list(METHODS)),
+    "regret": ([*EIGHT, *LIFELIKE], list(METHODS)),
     "small": (EIGHT[:3], ["harmonrank", "closed-form", "prevalence-weights", "logistic"]),
     "swap": (EIGHT[:3], SWAPPED),
     "drifting": (EIGHT[:3], ["harmonrank", "closed-form", "logistic"]),
@@ -77,16 +78,19 @@ def regret(given: Namespace, results: Rows) -> None:
         todo = [m for m in given.methods if not results.has(**cell, method=m)]
         if not todo:
             continue
-        train, valid, test = logs_of(
-            world(cell["world"], redraw=redraw or None), given.rows, cell["seed"]
-        )
+        place = world(cell["world"], redraw=redraw or None)
+        train, valid, test = logs_of(place, given.rows, cell["seed"])
+        tested = partial(sample_to_test, rows=given.rows, seed=cell["seed"])
+        within = RequestAreas.of(place, tested)
         for method in todo:
             row = {**cell, "method": method}
             try:
                 fit = partial(fitted, method, train, valid, cell["seed"])
                 model, seconds, _ = clocked(fit)
+                score = model.score(test)
                 row |= {
-                    "regret": ceiling(test) - exact(model.score(test), test),
+                    "regret": ceiling(test) - exact(score, test),
+                    "regret_within": within.regret(score),
                     "fit_seconds": seconds,
                 }
                 health = getattr(model, "health", None)

@@ -20,7 +20,8 @@ from harmonrank_lab.worlds import WORLDS
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 # The world `requests` has a benchmark of its own, per_request.py; `trained` is made of networks.
-EIGHT = [*(name for name in WORLDS if name != "requests"), "trained"]
+LIFELIKE = ["clustered", "drifting", "three-way", "nested", "skewed-lists"]
+EIGHT = [*(name for name in WORLDS if name not in ("requests", *LIFELIKE)), "trained"]
 
 
 def read(name: str) -> Any:

@@ -5,62 +5,81 @@ from collections.abc import Callable, Iterable
 from statistics import mean, median
 from typing import Any
 
-from store import listed, markdown, read, short, span, table
+from store import EIGHT, LIFELIKE, listed, markdown, read, short, span, table
 
 from harmonrank.fusion import METHODS
 from harmonrank_lab.real import differences_table, tally_table
 
 FEW = ("harmonrank", "lightgbm", "logistic", "harmonrank-paper")
-ORDER = ("elive", "qkvideo", "conflict", "backbone", "tails", "interactions", "leak", "trained")
+ORDER = (*EIGHT, *LIFELIKE)
+MEASURES = {"regret_within": "within requests", "regret": "over all rows"}
 
 Regrets = dict[str, dict[str, list[float]]]
 
 
-def regrets(name: str) -> Regrets:
+def regrets(name: str, measure: str = "regret") -> Regrets:
     """Return the regrets of each method in each world at the largest size, one per seed."""
     found: Regrets = defaultdict(lambda: defaultdict(list))
     rows = [row for row in read(name)["results"] if "regret" in row]
-    largest = max(row["rows"] for row in rows)
+    largest = {row["world"]: row["rows"] for row in sorted(rows, key=lambda row: row["rows"])}
     for row in rows:
-        if row["rows"] == largest:
-            found[row["method"]][row["world"]].append(row["regret"])
+        if row["rows"] == largest[row["world"]] and measure in row:
+            found[row["method"]][row["world"]].append(row[measure])
     return found
 
 
-def regret_table(found: Regrets, methods: Iterable[str], repeats: str = "seeds") -> str:
-    worlds = [w for w in ORDER if any(w in of_one for of_one in found.values())]
-    best = {w: min(mean(of_one[w]) for of_one in found.values() if of_one.get(w)) for w in worlds}
+def regret_table(name: str, methods: Iterable[str] = (), repeats: str = "seeds") -> str:
+    """Return regrets within requests, as far as they are stored, then over all rows."""
+    every = regrets(name)
+    worlds = [w for w in ORDER if any(w in of_one for of_one in every.values())]
+    shown = [m for m in methods or by_mean(every) if m in every]
+    rows = []
+    for measure, title in MEASURES.items():
+        found = regrets(name, measure)
+        if found:
+            rows += [[row[0], title, *row[1:]] for row in _regret_rows(found, shown, worlds)]
+    return markdown(["method", "regret", *worlds, repeats], rows, 2)
+
+
+def _regret_rows(found: Regrets, methods: Iterable[str], worlds: Iterable[str]) -> list[list[str]]:
+    """Return a row per method; the best of each world is bold, what is not stored is empty."""
+    best = {
+        w: min((mean(of_one[w]) for of_one in found.values() if of_one.get(w)), default=0.0)
+        for w in worlds
+    }
 
     def cell(values: list[float], least: float) -> str:
         shown = short(mean(values)) if values else ""
         return f"**{shown}**" if values and mean(values) == least else shown
 
     rows = []
-    for method in methods:
+    for method in (m for m in methods if m in found):
         cells = [cell(found[method].get(w, []), best[w]) for w in worlds]
         counts = [len(values) for values in found[method].values()]
         seeds = f"{min(counts)}" if min(counts) == max(counts) else span(counts, "d")
         rows.append([f"`{method}`", *cells, seeds])
-    return markdown(["method", *worlds, repeats], rows)
+    return rows
 
 
 def by_mean(found: Regrets) -> list[str]:
-    return sorted(found, key=lambda m: mean(mean(v) for v in found[m].values()))
+    """Return the methods, the least mean regret in the worlds that all of them have seen first."""
+    common = set.intersection(*(set(of_one) for of_one in found.values()))
+    return sorted(found, key=lambda m: mean(mean(found[m][w]) for w in common))
 
 
 @table
 def regret_of_few() -> str:
-    return regret_table(regrets("regret"), FEW)
+    return regret_table("regret", FEW)
 
 
 @table
 def regret() -> str:
-    return regret_table(found := regrets("regret"), by_mean(found))
+    return regret_table("regret")
 
 
 @table
 def unseen() -> str:
-    return regret_table(found := regrets("unseen"), by_mean(found), "redraws")
+    return regret_table("unseen", repeats="redraws")
 
 
 @table

@@ -35,6 +35,19 @@ def benchmarks():
         yield import_module
 
 
+def test_regret_within_requests_comes_first_where_it_is_stored(benchmarks, monkeypatch):
+    tables = benchmarks("tables_of_regret")
+    old = {"world": "elive", "rows": 9, "method": "logistic", "regret": 0.02}
+    new = {**old, "world": "nested", "regret_within": 0.01}
+    other = {**old, "method": "closed-form"}
+    monkeypatch.setattr(tables, "read", lambda _: {"results": [old, new, other]})
+    assert tables.regret_table("any", ("logistic", "closed-form")).splitlines()[2:] == [
+        "| `logistic` | within requests |  | **.0100** | 1 |",
+        "| `logistic` | over all rows | **.0200** | **.0200** | 1 |",
+        "| `closed-form` | over all rows | **.0200** |  | 1 |",
+    ]
+
+
 def test_every_table_is_that_of_a_stored_result(benchmarks):
     written = benchmarks("tables").pages()
     assert {ROOT / "README.md", ROOT / "docs" / "results.md"} < set(written)

@@ -21,10 +21,11 @@ def sample(trained):
     return trained.sample(50_000, seed=1)
 
 
-def test_there_are_nine_worlds():
+def test_there_are_fourteen_worlds():
     assert (
         *("elive", "qkvideo", "conflict"),
-        *("backbone", "tails", "interactions", "leak", "requests", "trained"),
+        *("backbone", "tails", "interactions", "leak", "requests"),
+        *("clustered", "drifting", "three-way", "nested", "skewed-lists", "trained"),
     ) == world_names()
 
 

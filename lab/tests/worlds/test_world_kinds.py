@@ -9,7 +9,8 @@ from harmonrank.metrics import auc, expected_grouped_auc
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import draw_candidates
-from harmonrank_lab.worlds.parts import Hidden, RequestEffects
+from harmonrank_lab.worlds.parts import Hidden
+from harmonrank_lab.worlds.shared_effects import RequestEffects
 
 ROWS = 100_000
 REDRAWS = (None, 1, 2)

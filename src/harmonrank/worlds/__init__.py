@@ -24,6 +24,7 @@ __all__ = [
     "draw",
     "draw_effects",
     "draw_requests",
+    "draw_shares",
     "mean_sigmoid",
     "normal_nodes",
     "preset",
@@ -43,6 +44,7 @@ from harmonrank.worlds.draws import (
     block_generator,
     draw_effects,
     draw_requests,
+    draw_shares,
 )
 from harmonrank.worlds.normal import conditional, mean_sigmoid, normal_nodes, runs_of
 from harmonrank.worlds.plain_world import PlainWorld, View, upstream_scores

@@ -22,7 +22,10 @@ World = TypeVar("World", bound=PlainWorld)
 PLUGINS = "harmonrank.worlds"
 """The entry point by which other packages add worlds: a function of a name and of a redraw."""
 
-_OF_LAB = ("backbone", "tails", "interactions", "leak", "requests", "trained")
+_OF_LAB = (
+    *("backbone", "tails", "interactions", "leak", "requests"),
+    *("clustered", "drifting", "three-way", "nested", "skewed-lists", "trained"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

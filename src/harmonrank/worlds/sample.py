@@ -21,7 +21,8 @@ class Sample:
         scores: (rows, objectives), what upstream reports, strictly inside (0, 1). The values are
             exact in float32 too, so that a float32 column loses nothing.
         labels: (rows, objectives), 0 or 1.
-        context: one array of category numbers per feature, equal within a request.
+        context: one array of category numbers per feature, equal within a request but for what
+            differs from one candidate to the next.
         request: (rows,), the number of the row at which the request begins: rises over time.
         time: (rows,), in [0, 1), equal within a request.
         truth: (rows, objectives), the exact p_m given all scores, context and time, or None. Where

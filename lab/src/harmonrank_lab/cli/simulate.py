@@ -73,9 +73,10 @@ def command(
 ) -> None:
     """Write the log of WORLD to a folder, or its events to a stream.
 
-    Worlds: elive, qkvideo and conflict; backbone, tails, interactions and leak, which each break
-    an assumption of these; trained, whose scores are by a network that is trained first (a minute
-    or more). `harmonrank lab simulate` writes raw logs.
+    Worlds: elive, qkvideo and conflict; backbone, tails, interactions, leak and requests, which
+    each break an assumption of these; clustered, drifting, three-way, nested and skewed-lists,
+    which are like logs of real services; trained, whose scores are by a network that is trained
+    first (a minute or more). `harmonrank lab simulate` writes raw logs.
 
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
     Of a stream, schema.toml is in the folder of the events, or in the output.

@@ -5,12 +5,14 @@ from harmonrank_lab.worlds.candidates import draw_candidates
 from harmonrank_lab.worlds.full_world import World
 from harmonrank_lab.worlds.parts import Swap
 from harmonrank_lab.worlds.redraws import WORLDS, lab_world
+from harmonrank_lab.worlds.request_areas import RequestAreas
 from harmonrank_lab.worlds.simulation import (
     LATER,
     POSITION,
     examination_curve,
     log_of,
     logs_of,
+    sample_to_test,
     simulate,
     with_places,
 )
@@ -19,6 +21,7 @@ __all__ = [
     "LATER",
     "POSITION",
     "WORLDS",
+    "RequestAreas",
     "Swap",
     "World",
     "draw_candidates",
@@ -26,6 +29,7 @@ __all__ = [
     "lab_world",
     "log_of",
     "logs_of",
+    "sample_to_test",
     "simulate",
     "with_places",
     "world",

@@ -3,8 +3,8 @@
 __all__ = ["Unseen", "World"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, fields, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,17 @@ from harmonrank.worlds import (
     mean_sigmoid,
     runs_of,
 )
+from harmonrank_lab.worlds.checks import check_parts
 from harmonrank_lab.worlds.parts import (
+    Codes,
     Floats,
     Hidden,
     Interactions,
-    RequestEffects,
     Swap,
     WorldDrift,
+    category_of,
 )
+from harmonrank_lab.worlds.shared_effects import RequestEffects, Users
 
 _NEGLIGIBLE = 1e-14
 """Hidden classes less likely than this change no probability by 1e-13."""
@@ -35,9 +38,15 @@ _NEGLIGIBLE = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class LabView(View):
-    """What holds at some rows; `gain`, (rows, factors), is how much the common factors weigh."""
+    """What holds at some rows.
+
+    Attributes:
+        gain: (rows, factors), how much the common factors weigh.
+        missed: (rows, objectives), what time has added to the mean logits unseen by upstream.
+    """
 
     gain: Floats
+    missed: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +89,13 @@ class World(PlainWorld):
         hidden: classes of rows that nobody sees.
         interactions: effects that do not add up.
         requests: effects that the rows of a request share.
+        users: who asks, where users come back.
+        item_columns: by context features that differ from one candidate to the next, the share of
+            candidates that have the same category as others of their request.
+        nested: by a context feature, the one that it lies in, and in which category of it each of
+            its own lies.
+        hidden_at: the truth of samples is given that what is hidden from upstream adds so many of
+            its standard deviations to each logit; None: it is averaged over that.
     """
 
     drift: WorldDrift | None = None
@@ -88,10 +104,12 @@ class World(PlainWorld):
     hidden: Hidden | None = None
     interactions: Interactions | None = None
     requests: RequestEffects | None = None
+    users: Users | None = None
+    item_columns: Mapping[str, float] = field(default_factory=dict)
+    nested: Mapping[str, tuple[str, NDArray[np.int16]]] = field(default_factory=dict)
+    hidden_at: float | None = None
 
     def __post_init__(self) -> None:
-        from harmonrank_lab.worlds.parts import check_parts
-
         check_parts(self)
 
     @classmethod
@@ -115,15 +133,18 @@ class World(PlainWorld):
         none = RequestEffects.none(len(self.objectives))
         return none if self.requests is None else self.requests
 
-    def at(self, context: Mapping[str, NDArray[Any]], time: Floats) -> LabView:
+    def at(self, context: Codes, time: Floats) -> LabView:
         """Return means, noise and upstream scale at rows with this context and time."""
         plain = PlainWorld.at(self, context, time)
         gain = np.ones((len(time), self.loadings.shape[1]))
         if self.interactions is not None:
             gain = np.exp(self.interactions.gain.at(context, len(time)))
-        view = LabView(plain.mu, plain.tau, plain.a, plain.b, gain)
+        missed = np.zeros_like(plain.mu)
+        view = LabView(plain.mu, plain.tau, plain.a, plain.b, gain, missed)
         if self.drift is not None:
-            view.mu[:] += self.drift.at(time)
+            moved = view.mu if self.drift.followed else view.missed
+            # The last block has rows beyond the horizon, which no sample takes.
+            moved[:] += self.drift.at(np.minimum(time, 1.0), context)
         for swap in self.swaps:
             columns = np.array(self._columns(swap.objectives))
             cells = np.ix_(np.flatnonzero(time >= swap.at), columns)
@@ -132,35 +153,52 @@ class World(PlainWorld):
             view.tau[cells] *= swap.tau_scale
         return view
 
-    def effect(self, o: Floats, view: View, context: Mapping[str, NDArray[Any]]) -> Floats:
-        """Return h, what interactions add to the latent logits, (rows, objectives)."""
+    def effect(self, o: Floats, view: LabView, context: Codes) -> Floats:
+        """Return h, what is added to the latent logits after upstream, (rows, objectives)."""
         if self.interactions is None:
-            return np.zeros_like(o)
-        return self.interactions.at(o - view.mu, context)
+            return view.missed
+        return view.missed + self.interactions.at(o - view.mu, context)
 
     def latent(self, view: LabView, draws: Draws, unseen: Unseen) -> tuple[Floats, Floats]:
         """Return the logits of the labels and what upstream observes, each (rows, objectives)."""
         hidden, shared, effects = self.classes, self.shared_noise, self.request_effects
-        kind = hidden.of(unseen.hidden)
+        kind = category_of(hidden.shares, unseen.hidden)
         z = view.mu + (view.gain * draws.factors) @ self.loadings.T + self.own * draws.own
         z += hidden.chance[kind]
         noise = np.sqrt(1 - shared**2) * draws.noise + shared * unseen.backbone[:, None]
         o = z + hidden.score[kind] + view.tau * hidden.noise[kind, None] * noise
         z += self.effect(o, view, draws.context)
-        return z + effects.chances(unseen.request), o + effects.scores(unseen.request)
+        z += effects.chances(unseen.request) + effects.unseen(unseen.request)
+        return z, o + effects.scores(unseen.request)
 
     def latent_block(self, seed: int, block: int) -> Floats:
         """Return the logits of the labels of a block at time 0, (rows, objectives)."""
         draws = self._drawn(seed, block)
         return self._latent(self.at(draws.context, np.zeros(len(draws.request))), draws)[0]
 
+    def _drawn(self, seed: int, block: int) -> Draws:
+        draws, rng = super()._drawn(seed, block), block_generator(seed, block, 0, 2)
+        if self.users is not None:
+            for name, uniform in self.users.drawn(seed, draws.request)[1].items():
+                draws.context[name][:] = category_of(self.categories[name], uniform)
+        for name, share in self.item_columns.items():
+            own, uniform = rng.random((2, len(draws.request)))
+            category = category_of(self.categories[name], uniform)
+            draws.context[name] = np.where(own < share, draws.context[name], category)
+        for name, (parent, codes) in self.nested.items():
+            draws.context[parent] = codes[draws.context[name]]
+        return draws
+
     def _unseen(self, draws: Draws) -> Unseen:
         rng = block_generator(draws.seed, draws.block, 0, 0)
         rows, firsts = len(draws.request), np.diff(draws.request, prepend=-1) != 0
         backbone, hidden = rng.standard_normal(rows), rng.random(rows)
         rng = block_generator(draws.seed, draws.block, 0, 1)
-        shared = rng.standard_normal((firsts.sum(), self.request_effects.count))
-        return Unseen(backbone, hidden, shared[np.cumsum(firsts) - 1])
+        every = rng.standard_normal((firsts.sum(), self.request_effects.count))
+        shared = every[np.cumsum(firsts) - 1]
+        if self.users is not None:
+            shared[:, -self.users.effects :] = self.users.drawn(draws.seed, draws.request)[0]
+        return Unseen(backbone, hidden, shared)
 
     def _latent(self, view: View, draws: Draws) -> tuple[Floats, Floats]:
         assert isinstance(view, LabView)
@@ -174,7 +212,7 @@ class World(PlainWorld):
     def posterior(
         self,
         scores: Floats,
-        context: Mapping[str, NDArray[Any]],
+        context: Codes,
         time: Floats | None = None,
         *,
         request: Floats | None = None,
@@ -189,18 +227,14 @@ class World(PlainWorld):
                 then given the others. Interactions, which depend on all scores, rule that out.
             context: category numbers of every feature, one per row.
             time: 0 for all rows if left out.
-            request: (rows, effects), what each row's request has drawn; p_m is then given that too,
-                and else averaged over what it may be, given the row alone.
+            request: (rows, effects), what each row's request has drawn; p_m is then given what
+                upstream observes of it, and else averaged over it, given the row alone.
         """
         view = self.at(context, np.zeros(len(scores)) if time is None else time)
         return self._posterior(scores, view, context, request)
 
     def _posterior(
-        self,
-        scores: Floats,
-        view: LabView,
-        context: Mapping[str, NDArray[Any]],
-        request: Floats | None,
+        self, scores: Floats, view: LabView, context: Codes, request: Floats | None
     ) -> Floats:
         o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
         if np.isnan(o).any():
@@ -211,12 +245,15 @@ class World(PlainWorld):
                 )
             view = replace(view, tau=np.where(np.isnan(o), np.inf, view.tau))
             o = np.where(np.isnan(o), view.mu, o)
-        effect, effects = self.effect(o, view, context), self.request_effects
-        if request is None:
-            return self._mixture(o, view, effect, effects)
-        o = o - effects.scores(request) + effects.chances(request)
-        view = replace(view, mu=view.mu + effects.chances(request))
-        return self._mixture(o, view, effect, RequestEffects.none(o.shape[1]))
+        effect, unknown = self.effect(o, view, context), self.request_effects
+        if request is not None:
+            o = o - unknown.scores(request) + unknown.chances(request)
+            view = replace(view, mu=view.mu + unknown.chances(request))
+            unknown = replace(RequestEffects.none(o.shape[1]), hidden=unknown.hidden)
+        if self.hidden_at is not None:
+            effect = effect + self.hidden_at * np.sqrt(unknown.hidden_variance)
+            unknown = replace(unknown, hidden=None)
+        return self._mixture(o, view, effect, unknown)
 
     def _mixture(self, o: Floats, view: LabView, effect: Floats, unknown: RequestEffects) -> Floats:
         """Return p_m = E[σ(z_m + h_m) | o] over the hidden classes, (rows, objectives).
@@ -224,7 +261,7 @@ class World(PlainWorld):
         In class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k), μ_k = μ + chance_k,
         A = Σ + noise_k² N and N the covariance of the noise. The classes weigh
         share_k · N(o; μ_k + score_k, A). Of requests whose effects are unknown, ΓΓᵀ is added to Σ,
-        and EEᵀ to A.
+        EEᵀ to A, and HHᵀ to the covariance of z | o.
         """
         hidden, shared, _M = self.classes, self.shared_noise, o.shape[1]
         run, firsts = runs_of(view.tau, view.gain)
@@ -247,7 +284,8 @@ class World(PlainWorld):
         for one, chance, weight in zip(given, hidden.chance, weights, strict=True):
             rows = np.flatnonzero(weight > _NEGLIGIBLE)
             mean = (view.mu + effect + chance + one.shift)[rows]
-            p[rows] += weight[rows, None] * mean_sigmoid(mean, one.spread, run[rows])
+            spread = np.sqrt(one.spread**2 + unknown.hidden_variance)
+            p[rows] += weight[rows, None] * mean_sigmoid(mean, spread, run[rows])
         return p
 
     def with_prevalence(self, prevalence: Sequence[float]) -> Self:
@@ -262,21 +300,16 @@ class World(PlainWorld):
         Its samples are the columns of this world's samples of the same seed.
         """
         keep = self._columns(objectives)
-        swaps = [
+        swaps = tuple(
             replace(swap, objectives=tuple(o for o in swap.objectives if o in objectives))
             for swap in self.swaps
-        ]
-        kept = {name: getattr(self, name)[keep] for name in ("loadings", "own", "a")}
-        for name in ("mu", "log_tau", "b", "drift", "hidden", "interactions", "requests"):
-            part = getattr(self, name)
-            kept[name] = None if part is None else part.take(keep)
-        return replace(
-            self,
-            **kept,
-            objectives=tuple(objectives),
-            swaps=tuple(swap for swap in swaps if swap.objectives),
-            backbone=None if self.backbone is None else self.backbone[keep],
+            if set(swap.objectives) & set(objectives)
         )
+        arrays = ("loadings", "own", "a", "backbone")
+        parts = ("mu", "log_tau", "b", "drift", "hidden", "interactions", "requests")
+        had = {name: part for name in arrays + parts if (part := getattr(self, name)) is not None}
+        kept = {n: part[keep] if n in arrays else part.take(keep) for n, part in had.items()}
+        return replace(self, **kept, objectives=tuple(objectives), swaps=swaps)
 
     def with_upstream(
         self, objectives: Sequence[str], *, a: float = 1.0, b: float = 0.0, tau_scale: float = 1.0
@@ -293,7 +326,7 @@ class World(PlainWorld):
         M = len(self.objectives)
         m = np.arange(M)
         slope = np.where(m % 2, -mu_amplitude, mu_amplitude)
-        drift = WorldDrift(slope, np.full(M, mu_amplitude / 2), m / M)
+        drift = WorldDrift(Additive(slope), np.full(M, mu_amplitude / 2), m / M)
         if swap is not None:
             self._columns(swap.objectives)
         return replace(

@@ -1,47 +1,61 @@
-"""What may be added to a plain world: changes, hidden classes, interactions, request effects."""
+"""What may be added to a plain world: changes, hidden classes of rows, interactions."""
 
-__all__ = ["Hidden", "Interactions", "RequestEffects", "Swap", "WorldDrift", "check_parts"]
+__all__ = ["Hidden", "Interactions", "Swap", "WorldDrift", "category_of"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.support import UsageError, did_you_mean
+from harmonrank.support import UsageError
 from harmonrank.worlds import Additive
 
-if TYPE_CHECKING:
-    from harmonrank_lab.worlds.full_world import World
-
 Floats = NDArray[np.float64]
+Codes = Mapping[str, NDArray[Any]]
+
+
+def category_of(shares: Floats, uniform: Floats) -> NDArray[np.intp]:
+    """Return the category of every row, given draws that are uniform in [0, 1).
+
+    >>> category_of(np.array([0.9, 0.1]), np.array([0.2, 0.95]))
+    array([0, 1])
+    """
+    return np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
 
 
 @dataclass(frozen=True, eq=False)
 class WorldDrift:
     """A slow, known movement of μ that is zero at time 0.
 
-    Δμ_m(t) = slope_m t + wave_m (sin 2π(t + phase_m) − sin 2π phase_m)
+    Δμ_m(c, t) = speed_m(c) t + wave_m (sin 2π(t + phase_m) − sin 2π phase_m)
 
-    >>> drift = WorldDrift(slope=np.array([0.4]), wave=np.zeros(1), phase=np.zeros(1))
-    >>> drift.at(np.array([0.0, 0.5]))
+    >>> drift = WorldDrift(Additive(np.array([0.4])), wave=np.zeros(1), phase=np.zeros(1))
+    >>> drift.at(np.array([0.0, 0.5]), {})
     array([[0. ], [0.2]])
+
+    Attributes:
+        speed: one value per objective, which the context may change.
+        followed: Whether upstream models observe it. If not, they stay those of time 0.
     """
 
-    slope: Floats
+    speed: Additive
     wave: Floats
     phase: Floats
+    followed: bool = True
 
-    def at(self, time: Floats) -> Floats:
+    def at(self, time: Floats, context: Codes) -> Floats:
         """Return Δμ at every row, (rows, objectives)."""
         turn = np.sin(2 * np.pi * (time[:, None] + self.phase)) - np.sin(2 * np.pi * self.phase)
-        return np.asarray(self.slope * time[:, None] + self.wave * turn)
+        speed = self.speed.at(context, len(time))
+        return np.asarray(speed * time[:, None] + self.wave * turn)
 
     def take(self, columns: Sequence[int]) -> "WorldDrift":
         """Keep these objectives."""
         keep = list(columns)
-        return WorldDrift(self.slope[keep], self.wave[keep], self.phase[keep])
+        wave, phase = self.wave[keep], self.phase[keep]
+        return replace(self, speed=self.speed.take(keep), wave=wave, phase=phase)
 
 
 @dataclass(frozen=True)
@@ -76,12 +90,6 @@ class Hidden:
     A row of class k has the latent logits z + chance_k, upstream observes them moved by score_k,
     and its noise is noise_k times as large.
 
-    >>> calm_or_loud = Hidden(
-    ...     shares=np.array([0.9, 0.1]), chance=np.zeros((2, 1)), score=np.zeros((2, 1)),
-    ...     noise=np.array([1.0, 4.0]))
-    >>> calm_or_loud.of(np.array([0.2, 0.95]))
-    array([0, 1])
-
     Attributes:
         shares: (classes,), which sum to 1.
         chance: (classes, objectives), added to the latent logits.
@@ -106,10 +114,6 @@ class Hidden:
         zeros = np.zeros((1, objectives))
         return cls(np.ones(1), zeros, zeros, np.ones(1))
 
-    def of(self, uniform: Floats) -> NDArray[np.intp]:
-        """Return the class of every row, given draws that are uniform in [0, 1)."""
-        return np.searchsorted(np.cumsum(self.shares)[:-1], uniform, side="right")
-
     def crossed(self, other: "Hidden") -> "Hidden":
         """Return the classes of both at once: all pairs, independent of each other."""
         return Hidden(
@@ -133,8 +137,9 @@ class Hidden:
 class Interactions:
     """Effects of score × score, score × context and context × context on the latent logits.
 
-    h_m(o, c) = Σ_{(j, k)} Q_jk,m r_j r_k + S_m(c) r_m + Σ_{(f, g)} W_fg[c_f, c_g, m],
-    r = tanh((o − μ(c, t)) / spread).
+    h_m(o, c) = Σ_{(j, k)} Q_jk,m(c) r_j r_k + S_m(c) r_m + Σ_{(f, g)} W_fg[c_f, c_g, m],
+    r = tanh((o − μ(c, t)) / spread),  Q_jk,m(c) = Q_jk,m + Σ_f P_f[c_f, jk, m],
+    S_m(c) = Σ_f S_f[c_f, m] + Σ_{(f, g)} V_fg[c_f, c_g, m].
 
     They act through what upstream observes, o, so h is known to whoever sees the scores and the
     context. The common factors also weigh more in some contexts: Λ(c) = Λ diag exp(gain(c)).
@@ -146,6 +151,8 @@ class Interactions:
         slopes: S, per objective.
         cells: W by pairs of context features, each (categories, categories, objectives).
         gain: one value per common factor.
+        product_effects: P by context features, each (categories, pairs, objectives).
+        slope_cells: V by pairs of context features, shaped as W.
     """
 
     spread: Floats
@@ -154,13 +161,19 @@ class Interactions:
     slopes: Additive
     cells: Mapping[tuple[str, str], Floats]
     gain: Additive
+    product_effects: Mapping[str, Floats] = field(default_factory=dict)
+    slope_cells: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
 
-    def at(self, deviation: Floats, context: Mapping[str, NDArray[Any]]) -> Floats:
+    def at(self, deviation: Floats, context: Codes) -> Floats:
         """Return h at every row, (rows, objectives), given o − μ."""
         r = np.tanh(deviation / self.spread)
         left, right = (list(side) for side in zip(*self.pairs, strict=True))
-        h: Floats = (r[:, left] * r[:, right]) @ self.products
-        h += self.slopes.at(context, len(r)) * r
+        product, slope = r[:, left] * r[:, right], self.slopes.at(context, len(r))
+        for (f, g), cell in self.slope_cells.items():
+            slope += cell[context[f], context[g]]
+        h: Floats = product @ self.products + slope * r
+        for f, effect in self.product_effects.items():
+            h += np.einsum("rp,rpm->rm", product, effect[context[f]])
         for (f, g), cell in self.cells.items():
             h += cell[context[f], context[g]]
         return h
@@ -177,132 +190,14 @@ class Interactions:
 
     def scaled(self, factor: Floats) -> "Interactions":
         """Multiply h_m, where o − μ was multiplied by the same factor."""
+        tables: dict[str, Any] = {
+            name: {key: table * factor for key, table in getattr(self, name).items()}
+            for name in ("cells", "product_effects", "slope_cells")
+        }
         return replace(
             self,
             spread=self.spread * factor,
             products=self.products * factor,
             slopes=self.slopes.scaled(factor),
-            cells={pair: cell * factor for pair, cell in self.cells.items()},
+            **tables,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class RequestEffects:
-    """Normal effects that all rows of a request have in common.
-
-    With f and e standard normal, one draw per request, its latent logits are z + Γf, and upstream
-    observes o + Γf + Ee. So what upstream says about a whole request may be worth less, or more,
-    than what it says about one candidate beside another.
-
-    >>> busy = RequestEffects(chance=np.array([[1.0], [0.5]]), score=np.array([[0.3], [0.0]]))
-    >>> busy.count, busy.scores(np.array([[2.0, 1.0]]))
-    (2, array([[2.3, 1. ]]))
-
-    Attributes:
-        chance: Γ, (objectives, effects).
-        score: E, (objectives, errors).
-    """
-
-    chance: Floats
-    score: Floats
-
-    @classmethod
-    def none(cls, objectives: int) -> "RequestEffects":
-        """Return those of a world whose requests are no more alike than any rows."""
-        return cls(np.zeros((objectives, 0)), np.zeros((objectives, 0)))
-
-    @property
-    def count(self) -> int:
-        """How many numbers a request draws."""
-        return int(self.chance.shape[1] + self.score.shape[1])
-
-    def chances(self, drawn: Floats) -> Floats:
-        """Return Γf, what is added to the latent logits, (rows, objectives)."""
-        return np.asarray(drawn[:, : self.chance.shape[1]] @ self.chance.T)
-
-    def scores(self, drawn: Floats) -> Floats:
-        """Return Γf + Ee, what is added to what upstream observes, (rows, objectives)."""
-        return np.asarray(self.chances(drawn) + drawn[:, self.chance.shape[1] :] @ self.score.T)
-
-    @property
-    def covariance(self) -> Floats:
-        """ΓΓᵀ, (objectives, objectives)."""
-        return np.asarray(self.chance @ self.chance.T)
-
-    @property
-    def noise(self) -> Floats:
-        """EEᵀ, (objectives, objectives)."""
-        return np.asarray(self.score @ self.score.T)
-
-    def take(self, columns: Sequence[int]) -> "RequestEffects":
-        """Keep these objectives."""
-        keep = list(columns)
-        return RequestEffects(self.chance[keep], self.score[keep])
-
-    def scaled(self, factor: Floats) -> "RequestEffects":
-        """Multiply what is added to each objective."""
-        return RequestEffects(self.chance * factor[:, None], self.score * factor[:, None])
-
-
-def check_parts(world: "World") -> None:
-    """Refuse a world whose parts do not fit together."""
-    M = len(world.objectives)
-    if M == 0 or len(set(world.objectives)) < M:
-        raise UsageError(
-            "`objectives` must name at least one objective and each objective once. "
-            f"Got {world.objectives}."
-        )
-    _check_shape("loadings", world.loadings, (M, world.loadings.shape[-1]))
-    for name in ("own", "a"):
-        _check_shape(name, getattr(world, name), (M,))
-        if not np.all(getattr(world, name) > 0):
-            raise UsageError(f"`{name}` must be above 0. Got {getattr(world, name)}.")
-    for name in ("mu", "log_tau", "b"):
-        _check_additive(world, name, getattr(world, name))
-    for name, share in world.categories.items():
-        if np.min(share) < 0 or abs(np.sum(share) - 1) > 1e-9:
-            raise UsageError(f"categories[{name!r}] must be shares that sum to 1. Got {share}.")
-    if not 1 <= world.request_rows[0] <= world.request_rows[1]:
-        raise UsageError(f"`request_rows` must be (fewest, most). Got {world.request_rows}.")
-    _check_violations(world, M)
-
-
-def _check_violations(world: "World", M: int) -> None:
-    if world.backbone is not None:
-        _check_shape("backbone", world.backbone, (M,))
-        if not np.all(abs(world.backbone) < 1):
-            raise UsageError(f"`backbone` must be inside (−1, 1). Got {world.backbone}.")
-    if world.hidden is not None:
-        classes = len(world.hidden.shares)
-        for name in ("chance", "score"):
-            _check_shape(f"hidden.{name}", getattr(world.hidden, name), (classes, M))
-        _check_shape("hidden.noise", world.hidden.noise, (classes,))
-    if world.requests is not None:
-        for name in ("chance", "score"):
-            effects = getattr(world.requests, name)
-            _check_shape(f"requests.{name}", effects, (M, effects.shape[-1]))
-        if world.interactions is not None:
-            raise UsageError(
-                "A world has `requests` or `interactions`, not both: the exact probabilities of "
-                "rows with both are not known."
-            )
-    if world.interactions is not None:
-        _check_shape("interactions.spread", world.interactions.spread, (M,))
-        products = (len(world.interactions.pairs), M)
-        _check_shape("interactions.products", world.interactions.products, products)
-
-
-def _check_additive(world: "World", name: str, additive: Additive) -> None:
-    _check_shape(f"{name}.base", additive.base, (len(world.objectives),))
-    for feature, effect in additive.effects.items():
-        if feature not in world.categories:
-            hint = did_you_mean(feature, world.categories)
-            raise UsageError(f"{name} has an effect of the unknown feature {feature!r}. {hint}")
-        shape = (len(world.categories[feature]), len(world.objectives))
-        _check_shape(f"{name}.effects[{feature!r}]", effect, shape)
-
-
-def _check_shape(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Refuse an array of another shape."""
-    if array.shape != shape:
-        raise UsageError(f"`{name}` must have the shape {shape}. Got {array.shape}.")

@@ -10,11 +10,15 @@ import numpy as np
 
 from harmonrank.worlds import PRESETS, Additive, Recipe, draw_effects
 from harmonrank_lab.worlds.full_world import World
-from harmonrank_lab.worlds.parts import Floats, Hidden, Interactions, RequestEffects
+from harmonrank_lab.worlds.lifelike import with_cities, with_clusters, with_drift, with_lists
+from harmonrank_lab.worlds.parts import Floats, Hidden, Interactions
+from harmonrank_lab.worlds.shared_effects import RequestEffects
 
 Violation = Callable[[World, np.random.Generator], World]
 
 _USUAL = {"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.05, "long_view": 0.25}
+# Two objectives that happen several times in a request, and three that seldom happen twice.
+_FREQUENT = {"buy": 0.005, "comment": 0.02, "follow": 0.01, "like": 0.1, "long_view": 0.3}
 
 
 def with_backbone(world: World, rng: np.random.Generator) -> World:
@@ -75,10 +79,7 @@ def with_interactions(world: World, rng: np.random.Generator) -> World:
     M = len(world.objectives)
     every = list(combinations(range(M), 2))
     pairs = [every[i] for i in rng.choice(len(every), 5, replace=False)]
-    cells = {}
-    for f, g in combinations(world.categories, 2):
-        cells[f, g] = _cell(rng, world.categories[f], world.categories[g], M, spread=0.15)
-    factors = world.loadings.shape[1]
+    cells, factors = _cells(rng, world.categories, M, spread=0.15), world.loadings.shape[1]
     return replace(
         world,
         interactions=Interactions(
@@ -92,18 +93,38 @@ def with_interactions(world: World, rng: np.random.Generator) -> World:
     )
 
 
+def with_three_way(world: World, rng: np.random.Generator) -> World:
+    """Add effects of three inputs to those of two: two scores and a feature, and the reverse."""
+    world = with_interactions(world, rng)
+    assert world.interactions is not None
+    M, pairs = len(world.objectives), len(world.interactions.pairs)
+    effects = draw_effects(rng, world.categories, pairs * M, 0.3)
+    return replace(
+        world,
+        interactions=replace(
+            world.interactions,
+            product_effects={f: each.reshape(-1, pairs, M) for f, each in effects.items()},
+            slope_cells=_cells(rng, world.categories, M, spread=0.25),
+        ),
+    )
+
+
 def _observed_spread(world: World) -> Floats:
     """Return the usual spread of o in a context: of Σ and the noise at the mean of log τ."""
     return np.asarray(np.sqrt(np.diag(world.covariance) + np.exp(2 * world.log_tau.base)))
 
 
-def _cell(rng: np.random.Generator, f: Floats, g: Floats, M: int, spread: float) -> Floats:
-    """Draw effects of two features that neither feature has by itself, with this spread."""
-    cell = rng.standard_normal((f.size, g.size, M))
-    cell -= np.einsum("i,ijm->jm", f, cell)
-    cell -= np.einsum("j,ijm->im", g, cell)[:, None]
-    cell *= spread / np.sqrt(np.einsum("i,j,ijm->m", f, g, cell**2))
-    return cell
+def _cells(
+    rng: np.random.Generator, categories: Mapping[str, Floats], M: int, spread: float
+) -> dict[tuple[str, str], Floats]:
+    """Draw effects of pairs of features that neither feature has by itself, with this spread."""
+    cells = {}
+    for (f, p), (g, q) in combinations(categories.items(), 2):
+        cell = rng.standard_normal((p.size, q.size, M))
+        cell -= np.einsum("i,ijm->jm", p, cell)
+        cell -= np.einsum("j,ijm->im", q, cell)[:, None]
+        cells[f, g] = cell * (spread / np.sqrt(np.einsum("i,j,ijm->m", p, q, cell**2)))
+    return cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +138,7 @@ class LabRecipe(Recipe):
 
     prevalence: Mapping[str, float] = field(default_factory=lambda: _USUAL)
     jitter: float = 0.3
+    tau: float = 0.7
     violation: Violation
     # Both worlds are seen on the same draws, so a block is mostly enough: its luck cancels.
     solved_on: int = 16_384
@@ -135,7 +157,6 @@ RECIPES: dict[str, Recipe] = {
     "tails": LabRecipe(
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.0, 0.4), (0.9, -0.6), (0.7, 0.8), (-0.4, 1.0), (-0.9, -0.5)),
-        tau=0.7,
         seed=5,
         violation=with_tails,
     ),
@@ -151,19 +172,58 @@ RECIPES: dict[str, Recipe] = {
     "leak": LabRecipe(
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.1, 0.3), (0.7, -0.7), (1.0, 0.4), (-0.2, 1.1), (-0.8, -0.6)),
-        tau=0.7,
         seed=7,
         violation=with_leak,
     ),
-    # Two objectives that happen several times in a request, and three that seldom happen twice.
     "requests": LabRecipe(
-        prevalence={"buy": 0.005, "comment": 0.02, "follow": 0.01, "like": 0.1, "long_view": 0.3},
+        prevalence=_FREQUENT,
         context={"hour": 24, "age": 8, "gender": 3},
         loadings=((0.8, 0.4), (0.6, -0.7), (0.8, 0.2), (-0.3, 0.8), (-0.7, -0.4)),
-        tau=0.7,
         seed=8,
         violation=with_requests,
         # Requests are fewer than rows: their luck cancels on many of them.
+        solved_on=131_072,
+    ),
+    # Worlds that do not flatter: what logs of real services are like.
+    "clustered": LabRecipe(
+        prevalence=_FREQUENT,
+        context={"hour": 24, "age": 8, "gender": 3, "device": 40},
+        loadings=((1.0, 0.4), (0.7, -0.7), (0.9, 0.3), (-0.3, 1.0), (-0.8, -0.5)),
+        seed=9,
+        violation=with_clusters,
+    ),
+    "drifting": LabRecipe(
+        context={"hour": 24, "age": 8, "region": 6},
+        loadings=((1.0, 0.4), (0.8, -0.7), (0.9, 0.2), (-0.3, 1.0), (-0.8, -0.5)),
+        seed=10,
+        violation=with_drift,
+    ),
+    "three-way": LabRecipe(
+        prevalence=_FREQUENT,
+        context={"age": 8, "gender": 3, "region": 6},
+        loadings=((1.0, 0.5), (0.8, -0.8), (0.9, 0.2), (-0.3, 1.0), (-0.9, -0.4)),
+        tau=0.6,
+        seed=11,
+        violation=with_three_way,
+        solved_on=131_072,
+    ),
+    "nested": LabRecipe(
+        prevalence=_FREQUENT,
+        context={"age": 8, "gender": 3, "region": 30},
+        loadings=((1.0, 0.4), (0.8, -0.6), (0.8, 0.5), (-0.3, 1.0), (-0.8, -0.5)),
+        tau=0.8,
+        seed=12,
+        violation=with_cities,
+        solved_on=131_072,
+    ),
+    # About one click in a list of 25 to 100.
+    "skewed-lists": LabRecipe(
+        prevalence={"click": 0.016, "image": 0.02, "info": 0.006, "rating": 0.004, "deals": 0.004},
+        context={"platform": 20},
+        loadings=((0.9, 0.2), (0.8, -0.5), (0.7, 0.4), (0.5, 0.7), (0.6, -0.6)),
+        tau=1.0,
+        seed=13,
+        violation=with_lists,
         solved_on=131_072,
     ),
 }

@@ -57,7 +57,8 @@ def _summed(world: "World") -> Iterator[Atoms]:
     """Yield each objective's atoms: contexts and hidden classes."""
     effects = [(e, world.categories[name]) for name, e in world.mu.effects.items()]
     effects.append((world.classes.chance, world.classes.shares))
-    spread = np.sqrt(np.diag(world.covariance + world.request_effects.covariance))
+    shared = world.request_effects
+    spread = np.sqrt(np.diag(world.covariance + shared.covariance) + shared.hidden_variance)
     for m in range(len(world.objectives)):
         yield *_added([(effect[:, m], share) for effect, share in effects]), spread[m]
 

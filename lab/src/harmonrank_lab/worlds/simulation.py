@@ -7,6 +7,7 @@ __all__ = [
     "log_of",
     "logs_of",
     "placed",
+    "sample_to_test",
     "simulate",
     "with_places",
 ]
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from harmonrank.data import Log, Schema, chances_at, lineage, read_log
 from harmonrank.fusion import ceiling_of
 from harmonrank.worlds import AnyWorld, Sample, Simulation, as_frame, world_schema
+from harmonrank_lab.worlds.full_world import World
 
 UNIT_SECONDS = 60.0
 """The scale of a graded label."""
@@ -142,7 +144,24 @@ def placed(
 
 
 @dataclass(frozen=True)
-class _WithKinds(Simulation):
+class _Plain(Simulation):
+    """Rows also tell their user, where users come back, and their time, where the world drifts."""
+
+    @property
+    def schema(self) -> Schema:
+        return replace(world_schema(self.world), time="time" if _drifts(self.world) else None)
+
+    def table(self, index: int, sample: Sample, *, known: bool) -> pl.DataFrame:
+        frame, schema = super().table(index, sample, known=known), self.schema
+        if schema.time is not None:
+            frame = frame.with_columns(pl.Series(schema.time, sample.time))
+        if isinstance(self.world, World) and self.world.users is not None:
+            frame = frame.with_columns(user_id=self.world.users.of(sample.request))
+        return frame
+
+
+@dataclass(frozen=True)
+class _WithKinds(_Plain):
     """Labels are drawn again as objectives of other kinds."""
 
     kinds: Mapping[str, Any] = field(default_factory=dict)
@@ -150,7 +169,7 @@ class _WithKinds(Simulation):
 
     @property
     def schema(self) -> Schema:
-        return replace(world_schema(self.world), **self.kinds)
+        return replace(super().schema, **self.kinds)
 
     def table(self, index: int, sample: Sample, *, known: bool) -> pl.DataFrame:
         assert sample.truth is not None
@@ -163,14 +182,14 @@ class _WithKinds(Simulation):
 
 
 @dataclass(frozen=True)
-class _WithPlaces(Simulation):
+class _WithPlaces(_Plain):
     """Rows of a request are shown one below the other, and answered only where looked at."""
 
     power: float = 1.0
 
     @property
     def schema(self) -> Schema:
-        return replace(world_schema(self.world), position=POSITION)
+        return replace(super().schema, position=POSITION)
 
     def table(self, index: int, sample: Sample, *, known: bool) -> pl.DataFrame:
         frame, seed = super().table(index, sample, known=known), (self.seed << 2) + index
@@ -208,7 +227,7 @@ def simulate(
             at has no feedback. None: all rows are looked at.
         on_table: Called with the name and the rows of each table.
     """
-    how = _WithKinds(world, seed, kinds) if kinds else Simulation(world, seed)
+    how = _WithKinds(world, seed, kinds) if kinds else _Plain(world, seed)
     if position_bias is not None:
         how.schema.require_plain("A simulation with --position-bias")
         how = _WithPlaces(world, seed, position_bias)
@@ -217,16 +236,40 @@ def simulate(
 
 def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool = False) -> Log:
     """Return rows of a world as methods read them."""
-    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
-    return read_log(as_frame(place, sample), world_schema(place))
+    return _read(place, place.sample(rows, seed=seed, start=start, with_truth=truth))
 
 
 def logs_of(
     place: AnyWorld, rows: int, seed: int, tested: int | None = None
 ) -> tuple[Log, Log, Log]:
-    """Return rows to learn from, half as many to choose by, and test rows with their truth."""
-    test = log_of(place, tested or rows // 2, seed, LATER, truth=True)
-    return log_of(place, rows, seed), log_of(place, rows // 2, seed, rows), test
+    """Return rows to learn from, half as many to choose by, and test rows with their truth.
+
+    In a world that drifts they follow each other, and time ends with the last of them.
+    """
+    end = _test_start(place, rows) + (tested or rows // 2)
+    train, valid = (
+        place.sample(count, seed=seed, start=start, horizon=end, with_truth=False)
+        for count, start in ((rows, 0), (rows // 2, rows))
+    )
+    test = sample_to_test(place, rows, seed, tested)
+    return _read(place, train), _read(place, valid), _read(place, test)
+
+
+def sample_to_test(place: AnyWorld, rows: int, seed: int, tested: int | None = None) -> Sample:
+    """Return the test rows of `logs_of`."""
+    return place.sample(tested or rows // 2, seed=seed, start=_test_start(place, rows))
+
+
+def _test_start(place: AnyWorld, rows: int) -> int:
+    return rows + rows // 2 if _drifts(place) else LATER
+
+
+def _read(place: AnyWorld, sample: Sample) -> Log:
+    return read_log(as_frame(place, sample), world_schema(place))
+
+
+def _drifts(place: AnyWorld) -> bool:
+    return isinstance(place, World) and place.drift is not None
 
 
 def with_places(
