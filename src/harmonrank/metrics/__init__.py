@@ -25,6 +25,7 @@ __all__ = [
     "fit_logistic",
     "fit_logistic_curves",
     "grouped_auc",
+    "grouped_auc_influence",
     "grouped_auc_intervals",
     "hypervolume",
     "interval_of_sums",
@@ -72,6 +73,7 @@ from harmonrank.metrics._expected import (
 from harmonrank.metrics._grouped import (
     RequestMoments,
     grouped_auc,
+    grouped_auc_influence,
     grouped_auc_intervals,
     request_moments,
 )
