@@ -59,15 +59,15 @@ class Diff(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        auc, within = (
-            changes and {name: [m.estimate, m.low, m.high] for name, m in changes.items()}
-            for changes in (self.auc, self.request_auc)
-        )
+
+        def ends(changes: dict[str, Interval]) -> dict[str, list[float]]:
+            return {name: [m.estimate, m.low, m.high] for name, m in changes.items()}
+
         return {
             "versions": [self.first.to_dict(), self.second.to_dict()],
             "facts": {name: {k: list(v) for k, v in f.items()} for name, f in self.facts.items()},
-            "auc": auc,
-            "request_auc": within,
+            "auc": self.auc and ends(self.auc),
+            "request_auc": ends(self.request_auc),
             "correlation": self.correlation,
         }
 

@@ -39,21 +39,35 @@ Ends: TypeAlias = "Callable[[QualityFacts], tuple[End, End]]"
 
 
 def quality_plots(history: StreamHistory) -> list[Plot]:
-    """Draw the prequential AUC-sum, then the AUC of each objective."""
+    """Draw the prequential AUC-sum and AUC of each objective: within requests, then over all rows.
+
+    What is exact is known over all rows.
+    """
+    within = _area_plots(history.within_requests(), "request-auc", " within requests")
+    return within + _area_plots(history, "auc", " over all rows" if within else "")
+
+
+def _area_plots(history: StreamHistory, key: str, where: str) -> list[Plot]:
     if not history.objectives():
         return []
     exact: dict[str, Value] = {"exact": lambda q: q.exact_auc_sum, "ceiling": lambda q: q.ceiling}
     whole = _quality_plot(
-        history, "auc-sum", "AUC-sum", lambda q: q.auc_sum, lambda q: q.ci, exact, wide=True
+        history,
+        f"{key}-sum",
+        f"AUC-sum{where}",
+        lambda q: q.auc_sum,
+        lambda q: q.ci,
+        exact,
+        wide=True,
     )
-    return [whole, *(_objective_plot(history, name) for name in history.objectives())]
+    return [whole, *(_objective_plot(history, key, where, name) for name in history.objectives())]
 
 
-def _objective_plot(history: StreamHistory, name: str) -> Plot:
+def _objective_plot(history: StreamHistory, key: str, where: str, name: str) -> Plot:
     return _quality_plot(
         history,
-        f"auc-of-{name}",
-        f"AUC of {name}",
+        f"{key}-of-{name}",
+        f"AUC of {name}{where}",
         lambda q: q.auc[name],
         lambda q: q.auc_ci[name],
         {"exact": lambda q: None if q.exact_auc is None else q.exact_auc[name]},

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 if TYPE_CHECKING:
     from harmonrank.streaming.loop_events import (
         BatchLearned,
@@ -26,6 +28,17 @@ class StreamHistory:
     def newest(self, most: int) -> Self:
         """Return the last of them, at most so many of each kind."""
         return replace(self, intervals=self.intervals[-most:], batches=self.batches[-most:])
+
+    def within_requests(self) -> Self:
+        """Return the same history by AUCs within requests, of the batches that have them."""
+        found = [
+            msgspec.structs.replace(
+                batch, window=quality.within, batch=batch.batch and batch.batch.within
+            )
+            for batch, quality in self.scored()
+            if quality.within is not None
+        ]
+        return replace(self, batches=found)
 
     def scored(self) -> "Iterator[tuple[BatchLearned, QualityFacts]]":
         """Yield the batches that a model had scored, and the quality of the window then."""

@@ -8,12 +8,17 @@ numbers are kept, so that all of its rows count and memory is bounded. With A_b 
 
 van Elteren's weights of a stratified rank test. P_b and N_b are the positives and negatives of the
 batch, so that v_b is about the number of positives where they are rare.
+
+AUC within requests compares rows of one request alone, so that of the window is of the requests of
+all its batches, whose sums are added (`harmonrank.metrics.RequestMoments`).
 """
 
 __all__ = ["Prequential", "ScoredBatch"]
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from statistics import NormalDist
 from typing import Annotated, Self
 
@@ -23,8 +28,15 @@ from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.fusion import Method
-from harmonrank.metrics import auc, auc_influence, best_score
-from harmonrank.streaming.loop_events import QualityFacts
+from harmonrank.metrics import (
+    Interval,
+    RequestMoments,
+    auc,
+    auc_influence,
+    best_score,
+    request_moments,
+)
+from harmonrank.streaming.loop_events import QualityFacts, RequestFacts
 from harmonrank.support.errors import DataError
 
 _MOST_ROWS = 1_000_000  # the influences of more would take more memory than they are worth
@@ -32,6 +44,28 @@ _MOST_ROWS = 1_000_000  # the influences of more would take more memory than the
 Area = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1e15)]
 LEVEL = 0.95
+
+
+class RequestSums(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`RequestMoments` as a state keeps them."""
+
+    used: list[Annotated[int, Meta(ge=0, le=2**53)]]
+    first: list[Weight]
+    second: list[list[Annotated[float, Meta(ge=0, le=1e30)]]]
+
+    @classmethod
+    def of(cls, fused: np.ndarray, log: Log) -> Self | None:
+        """Return those of a batch; None where no request has both labels of an objective."""
+        if log.request is None:
+            return None
+        sums = request_moments(fused, log.known_labels(), log.request, log.sample_weight)
+        if not sums.used.any():
+            return None
+        return cls(sums.used.tolist(), sums.first.tolist(), sums.second.tolist())
+
+    def moments(self) -> RequestMoments:
+        """Return them as arrays."""
+        return RequestMoments(np.array(self.used), np.array(self.first), np.array(self.second))
 
 
 class ScoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +79,8 @@ class ScoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         covariance: Of the AUCs, rows of one request taken together; 0 where there is none.
         exact_auc: By true probabilities, where they are known.
         ceiling: The best possible weighted sum of them on these rows.
+        requests: Sums over its requests; None where these have no AUC, and of a state that an
+            earlier release wrote.
     """
 
     rows: Annotated[int, Meta(ge=1)]
@@ -53,10 +89,12 @@ class ScoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     covariance: list[list[Annotated[float, Meta(ge=-1e6, le=1e6)]]]
     exact_auc: list[Area | None] | None = None
     ceiling: Annotated[float, Meta(ge=0, le=1e100)] | None = None
+    requests: RequestSums | None = None
 
 
 def scored_batch(fused: np.ndarray, log: Log) -> ScoredBatch:
     """Return what is kept of a batch and its fused scores."""
+    requests = RequestSums.of(fused, log)  # of all rows, as rows that are drawn cut requests
     drawn = log.drawn(_MOST_ROWS)
     if len(drawn) < log.rows:
         fused, log = fused[drawn], log.take(drawn)
@@ -77,6 +115,7 @@ def scored_batch(fused: np.ndarray, log: Log) -> ScoredBatch:
         _covariance(np.where(known, influence, 0.0), log.request).tolist(),
         exact,
         ceiling,
+        requests,
     )
 
 
@@ -153,6 +192,26 @@ class Prequential:
             exact_auc=exact,
             exact_auc_sum=exact_sum,
             ceiling=ceiling,
+            requests=self._requests(schema),
+        )
+
+    def _requests(self, schema: Schema) -> RequestFacts | None:
+        """Return what the requests of all batches say."""
+        known = [batch.requests.moments() for batch in self.batches if batch.requests is not None]
+        if not known:
+            return None
+        each, total = reduce(add, known).intervals(schema.weight_vector, LEVEL)
+        names = schema.names
+
+        def ends(interval: Interval) -> tuple[float | None, float | None]:
+            low, high = interval.parts[1]
+            return low, high
+
+        return RequestFacts(
+            auc={name: one.parts[0] for name, one in zip(names, each, strict=True)},
+            auc_ci={name: ends(one) for name, one in zip(names, each, strict=True)},
+            auc_sum=total.parts[0],
+            ci=ends(total),
         )
 
     def _exact(
@@ -176,6 +235,9 @@ class Prequential:
             sizes = {len(batch.auc), len(batch.weight), len(batch.covariance)}
             sizes |= {len(row) for row in batch.covariance}
             sizes |= {len(batch.exact_auc or batch.auc)}
+            if (sums := batch.requests) is not None:
+                twice = {len(sums.first), len(sums.second), *map(len, sums.second)}
+                sizes |= {len(sums.used)} | ({M} if twice == {2 * M} else {-1})
             if sizes != {M}:
                 raise DataError(f"A scored batch must have {M} numbers, one per objective.")
         return self
