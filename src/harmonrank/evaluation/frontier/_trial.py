@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harmonrank.evaluation.frontier._floors import Floor
+from harmonrank.evaluation.frontier._floors import CURRENT, Floor
 from harmonrank.evaluation.frontier._sweep import Sweep
 from harmonrank.support.errors import UsageError
 
@@ -46,7 +46,8 @@ class Trials:
     """Tries weights and remembers the best that holds all floors.
 
     A floor holds where the lower end of an interval does: of the AUC, or of its paired difference
-    to the AUC with the current weights. Requests are the sampling unit if they are known.
+    to the AUC with the current weights or today. AUCs are within requests where rows have these,
+    which are the sampling unit as well.
 
     Args:
         sweep: A model's heads on labelled rows, the current weights and what each AUC counts.
@@ -60,7 +61,10 @@ class Trials:
         self.sweep, self.floors = sweep, tuple(floors)
         self.columns = [sweep.names.index(floor.objective) for floor in floors]
         self._z = NormalDist().inv_cdf(0.5 + 0.5 * level) if level else 0.0
-        self._areas, self._units = sweep.influence(sweep.weights)
+        against = {CURRENT} | {floor.against for floor in floors if floor.relative}
+        self._against = {
+            name: sweep.influence(sweep.weights if name == CURRENT else None) for name in against
+        }
         self.best: Trial | None = None
 
     def trial(self, weights: np.ndarray) -> Trial:
@@ -71,7 +75,8 @@ class Trials:
         for place, (floor, m) in enumerate(zip(self.floors, self.columns, strict=True)):
             unit, area = units[:, m], areas[m]
             if floor.relative:
-                unit, area = unit - self._units[:, m], area - self._areas[m]
+                before, units_before = self._against[floor.against]
+                unit, area = unit - units_before[:, m], area - before[m]
             slack[place] = area - self._z * _error(unit) - floor.bound
         found = Trial(weights, areas, float(areas @ self.sweep.count), slack)
         if found.worst >= 0 and (self.best is None or found.total > self.best.total):
@@ -80,5 +85,6 @@ class Trials:
 
 
 def _error(units: np.ndarray) -> float:
-    """Return the standard error of an AUC, given the influence of each unit on it."""
+    """Return the standard error of an AUC, given the influence of each unit that has one on it."""
+    units = units[~np.isnan(units)]
     return float(np.sqrt(len(units) / max(len(units) - 1, 1) * (units @ units)))

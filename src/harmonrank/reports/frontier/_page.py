@@ -4,9 +4,14 @@ __all__ = ["frontier_page"]
 
 from dataclasses import replace
 
-from harmonrank.evaluation.frontier import Frontier, Guarded
+from harmonrank.evaluation.frontier import Front, Frontier, Guarded
 from harmonrank.reports.frontier._charts import front_plots
-from harmonrank.reports.frontier._text import floor_table, frontier_table, volume_words
+from harmonrank.reports.frontier._text import (
+    floor_table,
+    frontier_table,
+    today_words,
+    volume_words,
+)
 from harmonrank.reports.html import Card, Section, page, section
 from harmonrank.reports.run import Run
 
@@ -30,9 +35,9 @@ def frontier_page(
         chosen: The number of the point that is chosen; none if left out.
         guarded: What the search for floors found.
     """
-    parts, verdict = frontier_sections(frontier, chosen), ""
+    parts, verdict = frontier_sections(frontier, chosen), today_words(frontier) or ""
     if guarded is not None:
-        verdict = guarded.sentence()
+        verdict = f"{guarded.sentence()} {verdict}".strip()
         parts.insert(0, section("floors", tables=[floor_table(guarded)], guarded=guarded))
     return page(title, run, _cards(frontier), parts, verdict)
 
@@ -41,11 +46,13 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
     """Return the points, then the charts of each kind of figure."""
     table = replace(frontier_table(frontier, chosen), notes=())
     parts, picks = [section("points", tables=[table], frontier=frontier)], _picks(frontier)
-    for front, what, key, most in (
-        (frontier.auc, "AUC", "auc", _MOST_PAIRS),
-        (frontier.request_auc, "request AUC", "request", _FEWER),
+    fronts: list[tuple[Front | None, str, str, int]] = [
+        (frontier.auc, "AUC", "auc", _FEWER if frontier.within else _MOST_PAIRS),
         (frontier.events, f"events at {frontier.k}", "events", _FEWER),
-    ):
+    ]
+    most = _MOST_PAIRS if frontier.within else _FEWER
+    fronts.insert(not frontier.within, (frontier.request_auc, "request AUC", "request", most))
+    for front, what, key, most in fronts:
         if front is not None and front.unbeaten.any():
             plots = front_plots(frontier, front, what, key, most)
             parts.append(section(f"{key}-trade-offs", plots, picks=picks, frontier=frontier))
@@ -53,22 +60,26 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
 
 
 def _cards(frontier: Frontier) -> list[Card]:
-    front = frontier.auc
+    front = frontier.leading
     volume = "–" if front.volume is None else f"{front.volume:.3g}"
-    best = None if frontier.best is None else frontier.best.volume
+    best = None if frontier.best is None or frontier.within else frontier.best.volume
     possible = volume_words(frontier) if best is None else f"of at best {best:.3g}"
+    today: list[Card] = []
+    if frontier.today is not None:
+        today = [("Today", f"{frontier.today:.4f}", f"AUC-sum{frontier.where} of what ranks today")]
     return [
         ("Objectives", str(len(frontier.names)), ", ".join(frontier.names)),
         ("Points", str(len(frontier.weights)), f"{int(front.unbeaten.sum())} unbeaten"),
         ("Knee", f"point {front.knee}", f"AUC-sum {frontier.sums[front.knee]:.4f}"),
-        ("Now", f"{frontier.sums[0]:.4f}", "AUC-sum with the weights of the model"),
+        *today,
+        ("Now", f"{frontier.sums[0]:.4f}", f"AUC-sum{frontier.where}, weights of the model"),
         ("Hypervolume", volume, possible),
     ]
 
 
 def _picks(frontier: Frontier) -> dict[str, str]:
     """Return what is said of each point when it is picked."""
-    named, areas = frontier.listed(), frontier.auc.figures
+    named, areas = frontier.listed(), frontier.leading.figures
     found = {}
     for number, weights in enumerate(frontier.weights.tolist()):
         figures = zip(frontier.names, weights, areas[number], areas[number] - areas[0], strict=True)
