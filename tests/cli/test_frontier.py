@@ -45,7 +45,7 @@ def test_the_verb_prints_points_and_writes_all_of_them_as_json(frontier, tmp_pat
     assert parts["objectives"] == ["comment", "like", "long_view"]
     assert set(parts["fronts"]) == {"auc", "request_auc", "events_at_k"}
     assert parts["points"][0]["weights"] == {"comment": 1, "like": 1, "long_view": 1}
-    assert parts["measure"] == "request_auc"
+    assert parts["criterion"] == "within requests"
     assert parts["points"][parts["knee"]]["unbeaten"]["request_auc"]
     assert parts["chosen"] is None
     assert "|" in frontier("--format", "md").out
@@ -204,7 +204,7 @@ def test_floors_are_kept_and_their_point_is_saved(frontier, model, world_folder)
 def _request_areas(model, table):
     """Return AUC within requests with true probabilities for labels, as a frontier measures it."""
     sweep = Sweep.of(model, table)
-    return sweep.leading(sweep.weights)
+    return sweep.decisive(sweep.weights)
 
 
 def test_floors_may_be_what_ranks_today(frontier):

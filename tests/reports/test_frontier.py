@@ -46,13 +46,13 @@ def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
     )
     assert found.within
     np.testing.assert_array_equal(
-        found.leading.today, grouped_auc(score, logs[1].truth, logs[1].request).auc
+        found.decisive.today, grouped_auc(score, logs[1].truth, logs[1].request).auc
     )
     table = frontier_table(found)
     point, what, *figures = table.rows[0][:7]
     assert (point.text, what) == ("–", "today")
-    assert figures == found.leading.today.tolist()
-    assert table.rows[0][7] == pytest.approx(found.leading.today @ found.count)
+    assert figures == found.decisive.today.tolist()
+    assert table.rows[0][7] == pytest.approx(found.decisive.today @ found.count)
     for front in (found.request_auc, found.auc, found.events):
         for each in front_plots(found, front, "AUC", "key", 2):
             (mark,) = [trace for trace in each.data if trace["name"] == "today"]
@@ -62,9 +62,9 @@ def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
     assert "Today (mine): AUC-sum within requests" in page
     assert page.index("AUC within requests</h2>") < page.index("AUC over all rows</h2>")
     told = found.to_dict()
-    assert (told["measure"], told["baseline"]) == ("request_auc", "mine")
+    assert (told["criterion"], told["baseline"]) == ("within requests", "mine")
     assert told["fronts"]["auc"]["today"] == found.auc.today.tolist()
-    assert frontier_of(Sweep.of(models["harmonrank"], logs[1]), points=20).leading.today is None
+    assert frontier_of(Sweep.of(models["harmonrank"], logs[1]), points=20).decisive.today is None
 
 
 @pytest.mark.parametrize("width", [1280, 390])

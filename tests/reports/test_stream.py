@@ -15,7 +15,6 @@ from harmonrank.streaming.loop_events import (
     IntervalCompleted,
     Publication,
     QualityFacts,
-    RequestFacts,
     ScoreMove,
 )
 
@@ -152,7 +151,7 @@ def test_without_truth_there_is_neither_an_exact_line_nor_a_ceiling():
 
 def test_what_is_known_within_requests_comes_first_and_all_rows_stand_beside_it(history):
     def known(quality):
-        facts = RequestFacts({"buy": 0.61}, {"buy": (0.6, 0.62)}, 0.61, (0.59, 0.63))
+        facts = QualityFacts(1, 20_000, {"buy": 0.61}, {"buy": (0.6, 0.62)}, 0.61, (0.59, 0.63))
         return quality and replace(quality, requests=facts)
 
     both = StreamHistory(

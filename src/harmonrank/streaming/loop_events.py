@@ -11,7 +11,6 @@ __all__ = [
     "LoopEvent",
     "Publication",
     "QualityFacts",
-    "RequestFacts",
     "RetryPlanned",
     "ScoreMove",
     "SourceNoted",
@@ -69,22 +68,6 @@ class ScoreMove(_Part, frozen=True):
     psi: float | None = None
 
 
-class RequestFacts(_Part, frozen=True):
-    """How well the rows of each request were ranked; a mean by rows over the requests of a window.
-
-    Attributes:
-        auc: By objective; None where no request had both labels.
-        auc_ci: The intervals, with requests as the unit.
-        auc_sum: The weighted sum.
-        ci: Its interval.
-    """
-
-    auc: dict[str, float | None]
-    auc_ci: dict[str, tuple[float | None, float | None]]
-    auc_sum: float | None
-    ci: tuple[float | None, float | None]
-
-
 class QualityFacts(_Part, frozen=True):
     """How well rows were ranked by models that had not learned them.
 
@@ -98,8 +81,8 @@ class QualityFacts(_Part, frozen=True):
         exact_auc: By true probabilities, where they are known.
         exact_auc_sum: Their weighted sum.
         ceiling: The best possible one.
-        requests: AUC within requests, which is what a ranking decides; None where no request has
-            both labels of an objective, and in records of releases that did not measure it.
+        requests: The same within requests, whose order is all that a ranking decides; None where no
+            request has both labels, and in records of releases that did not measure it.
     """
 
     batches: Count
@@ -108,19 +91,10 @@ class QualityFacts(_Part, frozen=True):
     auc_ci: dict[str, tuple[float | None, float | None]]
     auc_sum: float | None
     ci: tuple[float | None, float | None]
-    exact_auc: dict[str, float | None] | None
-    exact_auc_sum: float | None
-    ceiling: float | None
-    requests: RequestFacts | None = None
-
-    @property
-    def within(self) -> "QualityFacts | None":
-        """The same with the AUCs within requests in the place of those over all rows."""
-        if self.requests is None:
-            return None
-        parts = {name: getattr(self.requests, name) for name in self.requests.__struct_fields__}
-        unknown = dict.fromkeys(("exact_auc", "exact_auc_sum", "ceiling"))
-        return msgspec.structs.replace(self, **parts, **unknown)
+    exact_auc: dict[str, float | None] | None = None
+    exact_auc_sum: float | None = None
+    ceiling: float | None = None
+    requests: "QualityFacts | None" = None
 
 
 class StreamStarted(_Event, frozen=True, tag="started"):

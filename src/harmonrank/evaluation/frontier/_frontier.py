@@ -101,25 +101,25 @@ class Frontier:
     baseline: str | None = None
 
     @property
-    def leading(self) -> Front:
+    def decisive(self) -> Front:
         """The front that decides: AUC within requests where rows have it, else over all rows."""
         return self.request_auc if self.within and self.request_auc is not None else self.auc
 
     @property
     def where(self) -> str:
-        """Words behind AUC that say which one decides."""
-        return " within requests" if self.within else ""
+        """The same as an adverb."""
+        return "within requests" if self.within else "over all rows"
 
     @property
     def sums(self) -> np.ndarray:
         """The weighted sum of each point's AUCs that decide, by what each counts now."""
-        found: np.ndarray = self.leading.figures @ self.count
+        found: np.ndarray = self.decisive.figures @ self.count
         return found
 
     @property
     def today(self) -> float | None:
         """The same sum of what ranks today; None if it was not named."""
-        areas = self.leading.today
+        areas = self.decisive.today
         return None if areas is None else float(areas @ self.count)
 
     @property
@@ -148,7 +148,7 @@ class Frontier:
 
     def chosen(self, text: str) -> tuple[int | None, dict[str, float]]:
         """Return the number of the point that a name or number means, and its weights."""
-        known = {**self.named, "knee": self.leading.knee, "current": CURRENT}
+        known = {**self.named, "knee": self.decisive.knee, "current": CURRENT}
         if text in known:
             return known[text], self.point(known[text])
         if text.isdecimal():
@@ -167,12 +167,14 @@ class Frontier:
     def listed(self) -> dict[int, str]:
         """Return the points that a reader looks at first, and what each is."""
         found: dict[int, list[str]] = {CURRENT: ["current"]}
-        found.setdefault(self.leading.knee, []).append("knee")
+        found.setdefault(self.decisive.knee, []).append("knee")
         for name, number in self.named.items():
             # One that has the current weights is no other point.
             same = np.allclose(self.weights[number], self.weights[CURRENT], rtol=1e-9)
             found.setdefault(CURRENT if same else number, []).append(name)
-        good = np.where(self.leading.unbeaten[:, None], self.leading.figures * self.signs, -np.inf)
+        good = np.where(
+            self.decisive.unbeaten[:, None], self.decisive.figures * self.signs, -np.inf
+        )
         for name, number in zip(self.names, good.argmax(axis=0).tolist(), strict=True):
             most = "least" if name in self.unwanted else "most"
             found.setdefault(number, []).append(f"{most} {name}")
@@ -182,16 +184,16 @@ class Frontier:
 
     def _spread(self, taken: list[int]) -> list[int]:
         """Return some more unbeaten points, each as far as can be from those before it."""
-        front = np.flatnonzero(self.leading.unbeaten)
-        span = np.ptp(self.leading.figures[front], axis=0)
-        scaled = self.leading.figures / np.where(span > 0, span, 1.0)
+        front = np.flatnonzero(self.decisive.unbeaten)
+        span = np.ptp(self.decisive.figures[front], axis=0)
+        scaled = self.decisive.figures / np.where(span > 0, span, 1.0)
         more: list[int] = []
         while len(more) < _OTHERS:
             near = np.linalg.norm(scaled[front][:, None] - scaled[taken + more], axis=2).min(axis=1)
             if near.max() < 0.1:
                 break
             more.append(int(front[near.argmax()]))
-        return sorted(more, key=lambda number: -self.leading.figures[number, 0])
+        return sorted(more, key=lambda number: -self.decisive.figures[number, 0])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all points and fronts as JSON parts."""
@@ -222,9 +224,9 @@ class Frontier:
             "count": by_name(self.count),
             "value": self.value,
             "named": dict(self.named),
-            "measure": "request_auc" if self.within else "auc",
+            "criterion": self.where.removeprefix("over "),
             "baseline": self.baseline,
-            "knee": self.leading.knee,
+            "knee": self.decisive.knee,
             "fronts": {name: front.to_dict() for name, front in known.items()},
             "best_possible": None if self.best is None else self.best.to_dict(),
             "points": points,
@@ -274,7 +276,7 @@ def frontier(
     if refit is None:
         return found
     at = {number: found.weights[number] for number in list(found.listed())[:_REFITS]}
-    swept = found.leading.figures
+    swept = found.decisive.figures
     return replace(found, refits=refits_of(sweep, at, swept, refit, on_refit=on_refit))
 
 

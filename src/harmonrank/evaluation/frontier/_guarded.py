@@ -34,7 +34,7 @@ class Guarded:
         prices: By objective, what the AUC-sum would gain if its floor were lowered by a unit.
         conflict: Floors that cannot hold together though any fewer of them can; empty if feasible.
         margin: Whether a floor must hold at the lower end of an interval.
-        where: Words behind AUC that say which one floors and sums are by.
+        where: Which AUC floors and sums are by: "within requests" or "over all rows".
         today: (M,) AUCs of what ranks today, if it was named.
     """
 
@@ -46,7 +46,7 @@ class Guarded:
     prices: dict[str, float]
     conflict: tuple[Floor, ...] = ()
     margin: bool = True
-    where: str = ""
+    where: str = "over all rows"
     today: np.ndarray | None = None
 
     @property
@@ -66,7 +66,7 @@ class Guarded:
                 f"lowered by {self.short:.4f}."
             )
         change = self.point.total - self.current.total
-        total = f"AUC-sum{self.where} {self.point.total:.4f}"
+        total = f"AUC-sum {self.where} {self.point.total:.4f}"
         return f"{kept} can be kept: {total}, {change:+.4f} against now."
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Guarded:
             "auc": named(self.point.areas),
             "auc_sum": self.point.total,
             "current": {"auc": named(self.current.areas), "auc_sum": self.current.total},
-            "measure": "request_auc" if self.where else "auc",
+            "criterion": self.where.removeprefix("over "),
             "today": None if self.today is None else named(self.today),
         }
 
@@ -125,6 +125,6 @@ def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) ->
         prices=prices,
         conflict=conflict,
         margin=level > 0,
-        where=" within requests" * sweep.within,
-        today=None if sweep.today is None else sweep.shown(sweep.leading(None)),
+        where="within requests" if sweep.within else "over all rows",
+        today=None if sweep.today is None else sweep.shown(sweep.decisive(None)),
     )

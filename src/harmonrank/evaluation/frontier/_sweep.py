@@ -158,7 +158,7 @@ class Sweep:
                 parts = self.same
         return weighted_sum(parts, weights)
 
-    def leading(self, weights: np.ndarray | None) -> np.ndarray:
+    def decisive(self, weights: np.ndarray | None) -> np.ndarray:
         """Return the AUC of each objective that decides, (M,): within requests if they have one."""
         found = self.request_areas(weights) if self.within else None
         return self.areas(weights) if found is None else found
@@ -179,7 +179,7 @@ class Sweep:
         return total - float(self.count[self.signs < 0].sum())
 
     def influence(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return `leading` AUCs and the influence of each request (or row) on them.
+        """Return `decisive` AUCs and the influence of each request (or row) on them.
 
         A request without an AUC has nan.
         """

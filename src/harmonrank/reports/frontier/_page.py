@@ -60,26 +60,28 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
 
 
 def _cards(frontier: Frontier) -> list[Card]:
-    front = frontier.leading
+    front = frontier.decisive
     volume = "–" if front.volume is None else f"{front.volume:.3g}"
     best = None if frontier.best is None or frontier.within else frontier.best.volume
     possible = volume_words(frontier) if best is None else f"of at best {best:.3g}"
     today: list[Card] = []
     if frontier.today is not None:
-        today = [("Today", f"{frontier.today:.4f}", f"AUC-sum{frontier.where} of what ranks today")]
+        today = [
+            ("Today", f"{frontier.today:.4f}", f"AUC-sum {frontier.where} of what ranks today")
+        ]
     return [
         ("Objectives", str(len(frontier.names)), ", ".join(frontier.names)),
         ("Points", str(len(frontier.weights)), f"{int(front.unbeaten.sum())} unbeaten"),
         ("Knee", f"point {front.knee}", f"AUC-sum {frontier.sums[front.knee]:.4f}"),
         *today,
-        ("Now", f"{frontier.sums[0]:.4f}", f"AUC-sum{frontier.where}, weights of the model"),
+        ("Now", f"{frontier.sums[0]:.4f}", f"AUC-sum {frontier.where}, weights of the model"),
         ("Hypervolume", volume, possible),
     ]
 
 
 def _picks(frontier: Frontier) -> dict[str, str]:
     """Return what is said of each point when it is picked."""
-    named, areas = frontier.listed(), frontier.leading.figures
+    named, areas = frontier.listed(), frontier.decisive.figures
     found = {}
     for number, weights in enumerate(frontier.weights.tolist()):
         figures = zip(frontier.names, weights, areas[number], areas[number] - areas[0], strict=True)

@@ -32,15 +32,15 @@ def frontier_table(
         Column("weights", spare=True),
     )
     rows: list[tuple[Any, ...]] = []
-    if (today := frontier.leading.today) is not None and frontier.auc.today is not None:
+    if (today := frontier.decisive.today) is not None and frontier.auc.today is not None:
         whole = [float(frontier.auc.today @ frontier.count)] * frontier.within
         rows.append((Cell(None, "–"), "today", *today.tolist(), frontier.today, *whole, ""))
     first, whole_sums = len(rows), (frontier.auc.figures @ frontier.count).tolist()
     for number, what in listed.items():
         # No weight at all is 0.00, not -0.00, of an objective that is unwanted.
         weights = " ".join(f"{weight + 0.0:.2f}" for weight in frontier.weights[number])
-        mark = "" if frontier.leading.unbeaten[number] else "·"
-        figures = [*frontier.leading.figures[number].tolist(), frontier.sums[number]]
+        mark = "" if frontier.decisive.unbeaten[number] else "·"
+        figures = [*frontier.decisive.figures[number].tolist(), frontier.sums[number]]
         whole = [whole_sums[number]] * frontier.within
         rows.append((Cell(number, mark=mark), what, *figures, *whole, weights))
     styles: dict[int, Style] = {
@@ -71,12 +71,7 @@ def floor_table(guarded: Guarded) -> Table:
         (str(floor), *areas, slack, guarded.prices.get(floor.objective))
         for floor, areas, slack in _floors(guarded)
     ]
-    note = f"AUC is {_measure(guarded.where)}, as in the table of points."
-    return Table(columns, tuple(rows), notes=(note,))
-
-
-def _measure(where: str) -> str:
-    return where.strip() or "over all rows"
+    return Table(columns, tuple(rows), notes=(f"AUC {guarded.where}, as in the table of points.",))
 
 
 def _floors(guarded: Guarded) -> Iterator[tuple[Any, list[float], float]]:
@@ -103,9 +98,9 @@ def _notes(frontier: Frontier) -> Iterator[str]:
     by = "true probabilities" if frontier.exact else "labels"
     if (gained := today_words(frontier)) is not None:
         yield gained
-    unbeaten = int(frontier.leading.unbeaten.sum())
+    unbeaten = int(frontier.decisive.unbeaten.sum())
     yield (
-        f"AUC {_measure(frontier.where)} by {by}, {frontier.rows:,} rows; floors, knee and sum are "
+        f"AUC {frontier.where} by {by}, {frontier.rows:,} rows; floors, knee and sum are "
         f"by it. {unbeaten} of {len(frontier.weights)} points are unbeaten (· is beaten). Weights "
         "have mean size 1; the sum counts each AUC as the model does now."
     )
@@ -121,7 +116,7 @@ def today_words(frontier: Frontier) -> str | None:
         moved = (frontier.auc.figures[0] - frontier.auc.today) @ frontier.count
         whole = f"; over all rows {moved:+.4f}"
     return (
-        f"Today ({frontier.baseline}): AUC-sum{frontier.where} {frontier.today:.4f}; the model "
+        f"Today ({frontier.baseline}): AUC-sum {frontier.where} {frontier.today:.4f}; the model "
         f"with its present weights {ahead:+.4f} against it{whole}."
     )
 

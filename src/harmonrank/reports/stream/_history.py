@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
-import msgspec
+from msgspec import structs
 
 if TYPE_CHECKING:
     from harmonrank.streaming.loop_events import (
@@ -32,11 +32,9 @@ class StreamHistory:
     def within_requests(self) -> Self:
         """Return the same history by AUCs within requests, of the batches that have them."""
         found = [
-            msgspec.structs.replace(
-                batch, window=quality.within, batch=batch.batch and batch.batch.within
-            )
-            for batch, quality in self.scored()
-            if quality.within is not None
+            structs.replace(b, window=q.requests, batch=b.batch and b.batch.requests)
+            for b, q in self.scored()
+            if q.requests is not None
         ]
         return replace(self, batches=found)
 

@@ -49,7 +49,7 @@ def _verdict(history: StreamHistory) -> str:
     if last is None:
         return "No batch has been scored by a model yet."
     batch, quality = last
-    within, exact = quality.within, ""
+    within, exact = quality.requests, ""
     if quality.exact_auc_sum is not None and quality.ceiling is not None:
         exact = f"; exact, it is {quality.exact_auc_sum:.4f} of at most {quality.ceiling:.4f}"
     whole = f"{_total(quality)}{exact}"

@@ -29,14 +29,13 @@ from msgspec import Meta
 from harmonrank.data import Log, Schema
 from harmonrank.fusion import Method
 from harmonrank.metrics import (
-    Interval,
     RequestMoments,
     auc,
     auc_influence,
     best_score,
     request_moments,
 )
-from harmonrank.streaming.loop_events import QualityFacts, RequestFacts
+from harmonrank.streaming.loop_events import QualityFacts
 from harmonrank.support.errors import DataError
 
 _MOST_ROWS = 1_000_000  # the influences of more would take more memory than they are worth
@@ -192,26 +191,25 @@ class Prequential:
             exact_auc=exact,
             exact_auc_sum=exact_sum,
             ceiling=ceiling,
-            requests=self._requests(schema),
+            requests=self._within(schema),
         )
 
-    def _requests(self, schema: Schema) -> RequestFacts | None:
+    def _within(self, schema: Schema) -> QualityFacts | None:
         """Return what the requests of all batches say."""
-        known = [batch.requests.moments() for batch in self.batches if batch.requests is not None]
+        known = [batch for batch in self.batches if batch.requests is not None]
         if not known:
             return None
-        each, total = reduce(add, known).intervals(schema.weight_vector, LEVEL)
-        names = schema.names
-
-        def ends(interval: Interval) -> tuple[float | None, float | None]:
-            low, high = interval.parts[1]
-            return low, high
-
-        return RequestFacts(
-            auc={name: one.parts[0] for name, one in zip(names, each, strict=True)},
-            auc_ci={name: ends(one) for name, one in zip(names, each, strict=True)},
-            auc_sum=total.parts[0],
-            ci=ends(total),
+        moments = reduce(add, (batch.requests.moments() for batch in known if batch.requests))
+        each, total = moments.intervals(schema.weight_vector, LEVEL)
+        *values, auc_sum = (one.parts[0] for one in (*each, total))
+        *ends, ci = (_ends(one.low, one.high) for one in (*each, total))
+        return QualityFacts(
+            batches=len(known),
+            rows=sum(batch.rows for batch in known),
+            auc=dict(zip(schema.names, values, strict=True)),
+            auc_ci=dict(zip(schema.names, ends, strict=True)),
+            auc_sum=auc_sum,
+            ci=ci,
         )
 
     def _exact(
@@ -252,5 +250,9 @@ def _interval(
     estimate: float, variance: float, most: float = np.inf
 ) -> tuple[float | None, float | None]:
     reach = NormalDist().inv_cdf(0.5 + LEVEL / 2) * float(np.sqrt(max(variance, 0.0)))
-    low, high = known_or_none(np.clip([estimate - reach, estimate + reach], 0.0, most))
+    return _ends(*np.clip([estimate - reach, estimate + reach], 0.0, most))
+
+
+def _ends(*ends: float) -> tuple[float | None, float | None]:
+    low, high = known_or_none(ends)
     return low, high
