@@ -46,20 +46,22 @@ def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
 
 
 def test_within_requests_a_window_is_all_its_requests_as_one_table():
-    batches = [batch(number, rows) for number, rows in enumerate((900, 1500, 1200))]
+    batches = [batch(number, rows) for number, rows in enumerate((9000, 15_000, 12_000))]
     found = window_of(batches).quality(WEIGHTED).requests
     fused = np.concatenate([Scorer().score(rows) for rows in batches])
     labels = np.concatenate([rows.labels for rows in batches])
     request = np.concatenate([10**6 * n + rows.request for n, rows in enumerate(batches)])
-    each, total = grouped_auc_intervals(
-        fused, labels, request, objective_weights=WEIGHTED.weight_vector
-    )
+    w = WEIGHTED.weight_vector
+    each, total = grouped_auc_intervals(fused, labels, request, objective_weights=w)
     assert list(found.auc.values()) == pytest.approx([one.estimate for one in each], abs=1e-12)
-    ends = [end for pair in found.auc_ci.values() for end in pair]
+    assert found.auc_sum == pytest.approx(total.estimate, abs=1e-12)
+    for (low, high), one in zip([*found.auc_ci.values(), found.ci], [*each, total], strict=True):
+        assert high - low == pytest.approx(one.high - one.low, rel=0.02)
+    alone = window_of(batches[:1]).quality(WEIGHTED).requests
+    part = slice(batches[0].rows)
+    each, _ = grouped_auc_intervals(fused[part], labels[part], request[part])
+    ends = [end for pair in alone.auc_ci.values() for end in pair]
     assert ends == pytest.approx([end for i in each for end in (i.low, i.high)], abs=1e-12)
-    assert (found.auc_sum, *found.ci) == pytest.approx(
-        (total.estimate, total.low, total.high), abs=1e-12
-    )
 
 
 def test_what_a_model_gives_to_whole_requests_has_no_part_within_them():
@@ -87,7 +89,7 @@ def test_a_batch_of_an_earlier_release_is_read_and_has_no_requests():
     assert both.requests == window_of([rows]).quality(SCHEMA).requests
     single = replace(rows, request=np.arange(rows.rows))
     assert window_of([single]).quality(SCHEMA).requests is None
-    wrong = msgspec.structs.replace(known.requests, first=known.requests.first[1:])
+    wrong = msgspec.structs.replace(known.requests, weight=known.requests.weight[1:])
     with pytest.raises(DataError, match="one per objective"):
         Prequential(24, (msgspec.structs.replace(known, requests=wrong),)).check(SCHEMA)
 
