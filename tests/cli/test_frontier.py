@@ -214,7 +214,6 @@ def test_floors_may_be_what_ranks_today(frontier):
     told = json.loads(done.out)
     assert told["baseline"] == "p_comment + 0.2 * p_like"
     today = dict(zip(told["objectives"], told["fronts"]["request_auc"]["today"], strict=True))
-    assert told["guarded"]["today"] == today
     assert told["guarded"]["auc"]["like"] >= today["like"] - 0.1
     assert "today" in done.err.split("Hypervolume")[0]
     assert "Today (p_comment + 0.2 * p_like): AUC-sum within requests" in done.err

@@ -100,7 +100,7 @@ def command(
     from harmonrank.cli.parts.pages import Pages
     from harmonrank.evaluation.frontier import frontier
     from harmonrank.fusion import load
-    from harmonrank.reports.frontier import frontier_table
+    from harmonrank.reports.frontier import floor_table, frontier_table
 
     fitted = load(model)
     target = _target(model, fitted, name, out, overwrite=overwrite)
@@ -129,7 +129,9 @@ def command(
         fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
         show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
     told = None if kept is None else {"number": number, "weights": kept, "name": name}
-    table = frontier_table(found, number, found.guarded)
+    if (floors := floor_table(found)) is not None:
+        show.print(floors)
+    table = frontier_table(found, number)
     show.result(table, {**found.to_dict(), "chosen": told}, style=style)
     if missed:
         show.line("No point was saved." if name else "No point keeps all floors.")

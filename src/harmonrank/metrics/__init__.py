@@ -43,6 +43,7 @@ __all__ = [
     "ranges_of",
     "rank",
     "request_gains",
+    "request_influence",
     "request_moments",
     "sigmoid",
     "spearman",
@@ -83,6 +84,7 @@ from harmonrank.metrics._intervals import (
     auc_interval,
     auc_sum_interval,
     interval_of_sums,
+    request_influence,
 )
 from harmonrank.metrics._off_policy import LoggedValues, logged_values
 from harmonrank.metrics._outcomes import Outcomes

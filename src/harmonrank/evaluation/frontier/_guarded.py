@@ -35,7 +35,6 @@ class Guarded:
         conflict: Floors that cannot hold together though any fewer of them can; empty if feasible.
         margin: Whether a floor must hold at the lower end of an interval.
         where: Which AUC floors and sums are by: "within requests" or "over all rows".
-        today: (M,) AUCs of what ranks today, if it was named.
     """
 
     names: tuple[str, ...]
@@ -47,7 +46,6 @@ class Guarded:
     conflict: tuple[Floor, ...] = ()
     margin: bool = True
     where: str = "over all rows"
-    today: np.ndarray | None = None
 
     @property
     def short(self) -> float:
@@ -88,7 +86,6 @@ class Guarded:
             "auc_sum": self.point.total,
             "current": {"auc": named(self.current.areas), "auc_sum": self.current.total},
             "criterion": self.where.removeprefix("over "),
-            "today": None if self.today is None else named(self.today),
         }
 
 
@@ -126,5 +123,4 @@ def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) ->
         conflict=conflict,
         margin=level > 0,
         where="within requests" if sweep.within else "over all rows",
-        today=None if sweep.today is None else sweep.shown(sweep.decisive(None)),
     )

@@ -25,6 +25,7 @@ from harmonrank.metrics import (
     events_at_k,
     grouped_auc,
     grouped_auc_influence,
+    request_influence,
 )
 from harmonrank.support.errors import UsageError
 
@@ -191,11 +192,9 @@ class Sweep:
             return self.shown(area), moves * self.signs
         area, influence = auc_influence(fused, self.labels, sample_weight=weight)
         area, influence = self.shown(area), influence * self.signs
-        if self.log.request is None:
-            return area, influence / self.log.rows
-        codes = self._requests
-        units = [np.bincount(codes, column) for column in influence.T]
-        return area, np.stack(units, axis=1) / self.log.rows
+        if self.log.request is not None:
+            influence = request_influence(influence, self._requests)
+        return area, influence / self.log.rows
 
     @cached_property
     def _requests(self) -> np.ndarray:

@@ -4,7 +4,7 @@ __all__ = ["frontier_page"]
 
 from dataclasses import replace
 
-from harmonrank.evaluation.frontier import Front, Frontier, Guarded
+from harmonrank.evaluation.frontier import Front, Frontier
 from harmonrank.reports.frontier._charts import front_plots
 from harmonrank.reports.frontier._text import (
     floor_table,
@@ -19,13 +19,7 @@ _MOST_PAIRS = 6
 _FEWER = 4
 
 
-def frontier_page(
-    title: str,
-    frontier: Frontier,
-    run: Run,
-    chosen: int | None = None,
-    guarded: Guarded | None = None,
-) -> str:
+def frontier_page(title: str, frontier: Frontier, run: Run, chosen: int | None = None) -> str:
     """Return the page.
 
     Args:
@@ -33,18 +27,17 @@ def frontier_page(
         frontier: All points.
         run: How it was made.
         chosen: The number of the point that is chosen; none if left out.
-        guarded: What the search for floors found.
     """
     parts, verdict = frontier_sections(frontier, chosen), today_words(frontier) or ""
-    if guarded is not None:
-        verdict = f"{guarded.sentence()} {verdict}".strip()
-        parts.insert(0, section("floors", tables=[floor_table(guarded)], guarded=guarded))
+    if (floors := floor_table(frontier)) is not None and frontier.guarded is not None:
+        verdict = f"{frontier.guarded.sentence()} {verdict}".strip()
+        parts.insert(0, section("floors", tables=[floors], guarded=frontier.guarded))
     return page(title, run, _cards(frontier), parts, verdict)
 
 
 def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Section]:
     """Return the points, then the charts of each kind of figure."""
-    table = replace(frontier_table(frontier, chosen), notes=())
+    table = replace(frontier_table(frontier, chosen), title="", notes=())
     parts, picks = [section("points", tables=[table], frontier=frontier)], _picks(frontier)
     fronts: list[tuple[Front | None, str, str, int]] = [
         (frontier.auc, "AUC", "auc", _FEWER if frontier.within else _MOST_PAIRS),

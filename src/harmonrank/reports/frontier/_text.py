@@ -5,19 +5,16 @@ __all__ = ["floor_table", "frontier_table", "today_words", "volume_words"]
 from collections.abc import Iterator
 from typing import Any
 
-from harmonrank.evaluation.frontier import Frontier, Guarded
+from harmonrank.evaluation.frontier import Frontier
 from harmonrank.support.table import Cell, Column, Style, Table
 
 
-def frontier_table(
-    frontier: Frontier, chosen: int | None = None, guarded: Guarded | None = None
-) -> Table:
+def frontier_table(frontier: Frontier, chosen: int | None = None) -> Table:
     """Return a row per point: what it is, the AUC of each objective, their sum, its weights.
 
     Args:
         frontier: All points.
         chosen: The number of the point that is chosen, in bold; none if left out.
-        guarded: What the search for floors found, said above and below the table.
     """
     listed = frontier.listed()
     if chosen is not None:
@@ -46,52 +43,40 @@ def frontier_table(
     styles: dict[int, Style] = {
         i: "bold" for i, number in enumerate(listed, first) if number == chosen
     }
-    notes = [*([] if guarded is None else _floor_notes(guarded)), *_notes(frontier)]
+    notes = list(_notes(frontier))
     if frontier.refits:
         far = max(one.largest for one in frontier.refits)
         notes.append(
             f"Fitted again for {len(frontier.refits)} of these points: no AUC differs by over "
             f"{far:.4f}."
         )
-    title = "" if guarded is None else guarded.sentence()
+    title = "" if frontier.guarded is None else frontier.guarded.sentence()
     return Table(columns, tuple(rows), title, emphasis=styles, notes=tuple(notes))
 
 
-def floor_table(guarded: Guarded) -> Table:
+def floor_table(frontier: Frontier) -> Table | None:
     """Return a row per floor: how far above it the point is, and what keeping it costs."""
+    guarded, today = frontier.guarded, frontier.decisive.today
+    if guarded is None:
+        return None
     columns = (
         Column("floor"),
-        *[Column("AUC today", ".4f")] * (guarded.today is not None),
+        *[Column("AUC today", ".4f")] * (today is not None),
         Column("AUC now", ".4f"),
         Column("AUC there", ".4f"),
-        Column("above the floor, with margin", "+.4f"),
+        Column("above the floor, with margin", "+.4f", widest=15),
         Column("price", ".3f"),
     )
-    rows = [
-        (str(floor), *areas, slack, guarded.prices.get(floor.objective))
-        for floor, areas, slack in _floors(guarded)
-    ]
-    return Table(columns, tuple(rows), notes=(f"AUC {guarded.where}, as in the table of points.",))
-
-
-def _floors(guarded: Guarded) -> Iterator[tuple[Any, list[float], float]]:
-    """Yield each floor, the AUC today, if known, now and at the point, and how far above it is."""
+    rows = []
     for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
-        m = guarded.names.index(floor.objective)
-        known = (guarded.today, guarded.current.areas, guarded.point.areas)
-        yield floor, [float(areas[m]) for areas in known if areas is not None], slack
-
-
-def _floor_notes(guarded: Guarded) -> Iterator[str]:
-    for floor, (*today, now, there), slack in _floors(guarded):
-        lower = "its lower end is" if guarded.margin else "that is"
-        known = "".join(f"{area:.4f} today, " for area in today)
-        text = f"{floor}: AUC {known}{now:.4f} now, {there:.4f} there; {lower} {slack:+.4f} from "
-        text += "the floor"
-        price = guarded.prices.get(floor.objective)
-        if price:
-            text += f". Lowered by .001 it would bring the sum {price / 1000:+.4f}"
-        yield f"{text}."
+        m, known = (
+            guarded.names.index(floor.objective),
+            [guarded.current.areas, guarded.point.areas],
+        )
+        areas = [float(each[m]) for each in ([] if today is None else [today]) + known]
+        rows.append((str(floor), *areas, slack, guarded.prices.get(floor.objective)))
+    note = f"AUC {guarded.where}. Price: what the sum gains per unit by which a floor is lowered."
+    return Table(columns, tuple(rows), notes=(note,))
 
 
 def _notes(frontier: Frontier) -> Iterator[str]:

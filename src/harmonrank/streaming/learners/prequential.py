@@ -26,7 +26,13 @@ from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.fusion import Method
-from harmonrank.metrics import auc, auc_influence, best_score, grouped_auc_influence
+from harmonrank.metrics import (
+    auc,
+    auc_influence,
+    best_score,
+    grouped_auc_influence,
+    request_influence,
+)
 from harmonrank.streaming.loop_events import QualityFacts
 from harmonrank.support.errors import DataError
 
@@ -113,8 +119,7 @@ def _covariance(influence: np.ndarray, request: np.ndarray | None) -> np.ndarray
     """Return that of the AUCs, (M, M): rows of one request are not independent."""
     rows, units = len(influence), influence
     if request is not None:
-        known, code = np.unique(request, return_inverse=True)
-        units = np.stack([np.bincount(code, column, len(known)) for column in influence.T], axis=1)
+        units = request_influence(influence, request)
     small_sample = len(units) / max(len(units) - 1, 1)
     covariance: np.ndarray = small_sample * (units.T @ units) / rows**2
     return covariance
