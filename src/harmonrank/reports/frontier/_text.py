@@ -28,18 +28,21 @@ def frontier_table(frontier: Frontier, chosen: int | None = None) -> Table:
         *[Column("sum, all rows", ".4f", widest=8, spare=True)] * frontier.within,
         Column("weights", spare=True),
     )
-    rows: list[tuple[Any, ...]] = []
-    if (today := frontier.decisive.today) is not None and frontier.auc.today is not None:
-        whole = [float(frontier.auc.today @ frontier.count)] * frontier.within
-        rows.append((Cell(None, "–"), "today", *today.tolist(), frontier.today, *whole, ""))
-    first, whole_sums = len(rows), (frontier.auc.figures @ frontier.count).tolist()
+    front, whole, count = frontier.decisive, frontier.auc, frontier.count
+    entries: list[tuple[Any, ...]] = []
+    if front.today is not None:
+        entries.append((Cell(None, "–"), "today", front.today, whole.today, ""))
+    first = len(entries)
     for number, what in listed.items():
         # No weight at all is 0.00, not -0.00, of an objective that is unwanted.
         weights = " ".join(f"{weight + 0.0:.2f}" for weight in frontier.weights[number])
-        mark = "" if frontier.decisive.unbeaten[number] else "·"
-        figures = [*frontier.decisive.figures[number].tolist(), frontier.sums[number]]
-        whole = [whole_sums[number]] * frontier.within
-        rows.append((Cell(number, mark=mark), what, *figures, *whole, weights))
+        mark = "" if front.unbeaten[number] else "·"
+        areas = front.figures[number], whole.figures[number]
+        entries.append((Cell(number, mark=mark), what, *areas, weights))
+    rows = [
+        (point, what, *here.tolist(), here @ count, *[all_rows @ count] * frontier.within, weights)
+        for point, what, here, all_rows, weights in entries
+    ]
     styles: dict[int, Style] = {
         i: "bold" for i, number in enumerate(listed, first) if number == chosen
     }
