@@ -79,13 +79,6 @@ class Floor:
             raise UsageError(f"--keep: '{name}' {what}; write {name}{side}… Got '{text}'.")
         return cls(name, least, relative, against, found["against"] or CURRENT)
 
-    @property
-    def bound(self) -> float:
-        """The least AUC, or change of it, of what is wanted: the absence of what is not."""
-        if not self.unwanted:
-            return self.least
-        return -self.least if self.relative else 1 - self.least
-
     def __str__(self) -> str:
         start = f"{self.objective}{'<=' if self.unwanted else '>='}"
         if not self.relative:

@@ -327,12 +327,10 @@ def frontier_of(
         k=k,
         weights=weights * signs,
         count=sweep.count * signs,
-        auc=_front(areas, len(weights), chance, sweep.shown),
-        request_auc=_front(within, len(weights), chance, sweep.shown) if within else None,
-        events=None
-        if random is None
-        else _front(events, len(weights), random, lambda found: found * signs),
-        best=_front(best, len(weights), chance, sweep.shown) if best else None,
+        auc=_front(areas, chance, signs, points=len(weights)),
+        request_auc=_front(within, chance, signs, points=len(weights)) if within else None,
+        events=None if random is None else _front(events, random, signs, points=len(weights)),
+        best=_front(best, chance, signs, points=len(weights)) if best else None,
         value=None if worth is None else dict(zip(sweep.names, worth.tolist(), strict=True)),
         named={name: number for number, name in enumerate(named, 1 + len(grid))},
         exact=sweep.exact,
@@ -342,22 +340,15 @@ def frontier_of(
     )
 
 
-def _front(
-    rows: list[Any],
-    points: int,
-    reference: np.ndarray,
-    shown: Callable[[np.ndarray], np.ndarray],
-) -> Front:
-    """Compare the points by the objectives that have a figure, of which more is better.
+def _front(rows: list[Any], reference: np.ndarray, signs: np.ndarray, *, points: int) -> Front:
+    """Compare the points by the objectives that have a figure.
 
-    What is kept is as people read it: less of an unwanted objective is better.
+    What comes after the points is the figures of what ranks today.
     """
     figures = np.stack(rows[:points])
     known = np.isfinite(figures).all(axis=0)
-    better = figures[:, known]
-    volume = None
+    better, volume = (figures * signs)[:, known], None
     if 1 <= known.sum() <= _MOST_DIMENSIONS:
-        volume = hypervolume(better, reference[known])
-    today = shown(rows[points]) if len(rows) > points else None
-    unbeaten, bend = pareto_front(better), knee(better)
-    return Front(shown(figures), unbeaten, volume, shown(reference), bend, today)
+        volume = hypervolume(better, (reference * signs)[known])
+    today = rows[points] if len(rows) > points else None
+    return Front(figures, pareto_front(better), volume, reference, knee(better), today)

@@ -8,7 +8,7 @@ objectives with a floor rise. λ_m is the price of a floor, what the sum would g
 __all__ = ["Guarded", "guarded_by"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -117,8 +117,8 @@ def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) ->
         names=sweep.names,
         floors=trials.floors,
         feasible=feasible,
-        point=found.shown(sweep),
-        current=current.shown(sweep),
+        point=replace(found, weights=found.weights * sweep.signs),
+        current=current,
         prices=prices,
         conflict=conflict,
         margin=level > 0,

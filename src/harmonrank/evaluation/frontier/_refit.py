@@ -70,7 +70,7 @@ def refits_of(
         schema = replace(model.schema, weights=named, value={})
         again = type(model)(**asdict(model.config)).fit(train, schema, seed=seed)
         fitted = Sweep.of(again, sweep.log)
-        areas = fitted.shown(fitted.decisive(weights * fitted.signs))
+        areas = fitted.decisive(weights * fitted.signs)
         found.append(Refit(number, weights, figures[number], areas))
         on_refit(number)
     return tuple(found)

@@ -51,8 +51,8 @@ class Sweep:
         count: (M,) what the AUC of each objective counts in the sum; the same, unless told.
         same: (rows, M) parts for weights that count only objectives which the same rows show;
             None where every row shows all.
-        signs: (M,) −1 for an unwanted objective. It is searched and compared by 1 − AUC, the AUC
-            of its absence, with a weight from 0 up; `shown` and `signs` lead back.
+        signs: (M,) −1 for an unwanted objective, of which less is better. Its weights are from 0 up
+            here, like all others, and its parts are turned.
         today: What ranks today, with the score of each row, if it was named.
     """
 
@@ -165,19 +165,8 @@ class Sweep:
         return self.areas(weights) if found is None else found
 
     def areas(self, weights: np.ndarray | None) -> np.ndarray:
-        """Return the AUC of each objective over all rows, (M,); 1 − AUC of an unwanted one."""
-        return self.shown(auc(self.fused(weights), self.labels, sample_weight=self.row_weight))
-
-    def shown(self, areas: np.ndarray) -> np.ndarray:
-        """Return AUCs of what is wanted as AUCs of the labels, or the other way round."""
-        return np.where(self.signs < 0, 1 - areas, areas)
-
-    def shown_sum(self, total: float) -> float:
-        """Return the sum of what is wanted as Σ_m w_m AUC_m, in which unwanted AUCs count below 0.
-
-        w·(1 − AUC) of an unwanted objective is w more than −w·AUC.
-        """
-        return total - float(self.count[self.signs < 0].sum())
+        """Return the AUC of each objective over all rows, (M,)."""
+        return auc(self.fused(weights), self.labels, sample_weight=self.row_weight)
 
     def influence(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return `decisive` AUCs and the influence of each request (or row) on them.
@@ -186,12 +175,8 @@ class Sweep:
         """
         fused, weight = self.fused(weights), self.row_weight
         if self.within:
-            area, moves = grouped_auc_influence(
-                fused, self.labels, self._requests, sample_weight=weight
-            )
-            return self.shown(area), moves * self.signs
+            return grouped_auc_influence(fused, self.labels, self._requests, sample_weight=weight)
         area, influence = auc_influence(fused, self.labels, sample_weight=weight)
-        area, influence = self.shown(area), influence * self.signs
         if self.log.request is not None:
             influence = request_influence(influence, self._requests)
         return area, influence / self.log.rows
@@ -206,17 +191,12 @@ class Sweep:
         if self.log.request is None:
             return None
         weight = self.row_weight
-        found = grouped_auc(self.fused(weights), self.labels, self._requests, sample_weight=weight)
-        return self.shown(found.auc)
+        fused = self.fused(weights)
+        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight).auc
 
     def events(self, weights: np.ndarray | None, k: int) -> np.ndarray | None:
-        """Return how many events of each objective the first k of a request hold.
-
-        Minus that number of an unwanted one, so that more is better.
-        """
-        if self.log.request is None:
-            return None
-        return self._events(self.fused(weights), k)
+        """Return how many events of each objective the first k of a request hold."""
+        return None if self.log.request is None else self._events(self.fused(weights), k)
 
     def random_events(self, k: int) -> np.ndarray | None:
         """Return the same of a random order."""
@@ -224,8 +204,7 @@ class Sweep:
 
     def _events(self, fused: np.ndarray, k: int) -> np.ndarray:
         looked = None if self.exact else self.log.inverse
-        found = events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
-        return np.asarray(found * self.signs)
+        return events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
 
 
 def _whole_requests(log: Log, most: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 __all__ = ["Trial", "Trials"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -18,8 +18,8 @@ class Trial:
     """What some weights reach.
 
     Attributes:
-        weights: (M,).
-        areas: (M,) AUCs; of an unwanted objective that of its absence, until `shown`.
+        weights: (M,) from 0 up; of a search's result below 0 for unwanted objectives.
+        areas: (M,) AUCs.
         total: Their sum, as they count.
         slack: (floors,) by how much the lower end of the interval is above the floor.
     """
@@ -33,13 +33,6 @@ class Trial:
     def worst(self) -> float:
         """The least slack; from 0 up all floors hold."""
         return float(self.slack.min())
-
-    def shown(self, sweep: Sweep) -> "Trial":
-        """Return it as people read it: AUCs of the labels, weights of the unwanted below 0."""
-        total = sweep.shown_sum(self.total)
-        return replace(
-            self, weights=self.weights * sweep.signs, areas=sweep.shown(self.areas), total=total
-        )
 
 
 class Trials:
@@ -71,14 +64,14 @@ class Trials:
         """Measure weights, which are scaled to a mean of 1."""
         weights = weights * (len(weights) / weights.sum())
         areas, units = self.sweep.influence(weights)
-        slack = np.empty(len(self.floors))
+        slack, signs = np.empty(len(self.floors)), self.sweep.signs
         for place, (floor, m) in enumerate(zip(self.floors, self.columns, strict=True)):
-            unit, area = units[:, m], areas[m]
+            unit, area = units[:, m], areas[m] - floor.least
             if floor.relative:
                 before, units_before = self._against[floor.against]
                 unit, area = unit - units_before[:, m], area - before[m]
-            slack[place] = area - self._z * _error(unit) - floor.bound
-        found = Trial(weights, areas, float(areas @ self.sweep.count), slack)
+            slack[place] = signs[m] * area - self._z * _error(unit)
+        found = Trial(weights, areas, float(areas @ (self.sweep.count * signs)), slack)
         if found.worst >= 0 and (self.best is None or found.total > self.best.total):
             self.best = found
         return found
