@@ -41,6 +41,8 @@ def test_shares_are_those_of_a_loop_over_pairs_and_add_up_to_one():
     part = read_log(table.head(300), hr.Schema(SCHEMA.objectives))
     assert list(influence_of(model, part).shares.values()) == pytest.approx(same)
     assert (found.where, alone.where) == ("within requests", "over all rows")
+    single = replace(log, request=np.arange(log.rows))
+    assert influence_of(model, single) == alone
 
 
 def test_what_a_whole_request_shares_has_no_influence():
@@ -49,8 +51,7 @@ def test_what_a_whole_request_shares_has_no_influence():
     parts = np.column_stack([parts, 9 * rng.normal(size=60)[request]])
     covariance = pair_covariance(parts, request)
     assert covariance[2] == pytest.approx(np.zeros(3), abs=1e-12)
-    single = pair_covariance(parts, np.arange(400))
-    np.testing.assert_allclose(single, np.cov(parts.T))
+    np.testing.assert_allclose(pair_covariance(parts, np.zeros(400)), np.cov(parts.T))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -19,7 +19,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.fusion.method import Method
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import auc, grouped_auc
+from harmonrank.metrics import grouped_auc
 
 _STEPS, _NEAR = 500, 1e-9
 
@@ -60,19 +60,17 @@ class Influence:
 
 def influence_of(model: Method, log: Log) -> Influence | None:
     """Measure what orders the rows of a log; None of a method without probabilities."""
-    names, weights = model.schema.names, model.fuser.weights()
+    names, weights, request = model.schema.names, model.fuser.weights(), log.request
     if not model.traits.probabilities or log.rows < 2:
         return None
-    covariance = pair_covariance(
-        model.fuser.parts_of(model.probabilities(log), weights), log.request
-    )
+    where = "within requests"
+    if request is None or len(np.unique(request)) == log.rows:
+        # All rows are then as candidates of one request.
+        where, request = "over all rows", np.zeros(log.rows, np.int64)
+    parts = model.fuser.parts_of(model.probabilities(log), weights)
+    covariance = pair_covariance(parts, request)
     shares = covariance.sum(axis=1) / max(float(covariance.sum()), np.finfo(float).tiny)
-    request = log.request
-    within = request is not None and len(np.unique(request)) < log.rows
-    found = Influence(
-        dict(zip(names, shares.tolist(), strict=True)),
-        "within requests" if within else "over all rows",
-    )
+    found = Influence(dict(zip(names, shares.tolist(), strict=True)), where)
     sizes = np.abs(weights.counted[weights.counted != 0])
     # Of two objectives one always has half.
     rules = shares.max() > max(0.5, 1.5 / len(sizes))
@@ -83,30 +81,28 @@ def influence_of(model: Method, log: Log) -> Influence | None:
     proposal = {name: float(f"{w:.3g}") for name, w in zip(names, scaled.tolist(), strict=True)}
     if log.labels is None:
         return replace(found, proposal=proposal)
+    before, after = (
+        grouped_auc(
+            model.score(log, weights=asked),
+            outcomes_of(log),
+            request,
+            sample_weight=log.sample_weight,
+        ).auc.tolist()
+        for asked in (None, proposal)
+    )
+    moved = dict(zip(names, zip(before, after, strict=True), strict=True))
+    return replace(found, proposal=proposal, auc=moved)
 
-    def areas(asked: Mapping[str, float] | None) -> np.ndarray:
-        fused, labels, own = model.score(log, weights=asked), outcomes_of(log), log.sample_weight
-        if request is None or not within:
-            return np.asarray(auc(fused, labels, sample_weight=own))
-        return grouped_auc(fused, labels, request, sample_weight=own).auc
 
-    before_after = zip(areas(None).tolist(), areas(proposal).tolist(), strict=True)
-    return replace(found, proposal=proposal, auc=dict(zip(names, before_after, strict=True)))
-
-
-def pair_covariance(parts: np.ndarray, request: np.ndarray | None = None) -> np.ndarray:
+def pair_covariance(parts: np.ndarray, request: np.ndarray) -> np.ndarray:
     """Return the covariance of columns over pairs of one request, (M, M).
 
-    The mean over requests by their rows of ½ the mean product of differences over pairs; over all
-    rows where no request has a pair.
+    The mean over requests by their rows of ½ the mean product of differences over pairs.
 
     >>> pair_covariance(np.array([[1.0], [3.0], [10.0]]), np.array([7, 7, 8]))
     array([[1.33333333]])
     """
-    request = np.zeros(len(parts), np.int64) if request is None else request
     code, size = np.unique(request, return_inverse=True, return_counts=True)[1:]
-    if size.max() < 2 <= len(parts):
-        return pair_covariance(parts)
     mean = np.stack([np.bincount(code, column) for column in parts.T], axis=1) / size[:, None]
     away = parts - mean[code]
     counts = (size / np.maximum(size - 1, 1))[code, None]
