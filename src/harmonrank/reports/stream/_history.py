@@ -30,11 +30,12 @@ class StreamHistory:
         return replace(self, intervals=self.intervals[-most:], batches=self.batches[-most:])
 
     def within_requests(self) -> Self:
-        """Return the same history by AUCs within requests, of the batches that have them."""
+        """Return the same history by AUCs within requests, where they are known."""
         found = [
-            structs.replace(b, window=q.requests, batch=b.batch and b.batch.requests)
-            for b, q in self.scored()
-            if q.requests is not None
+            structs.replace(
+                b, window=b.window and b.window.requests, batch=b.batch and b.batch.requests
+            )
+            for b in self.batches
         ]
         return replace(self, batches=found)
 
