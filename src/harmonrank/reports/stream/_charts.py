@@ -105,7 +105,7 @@ def _quality_plot(history: StreamHistory, key: str, title: str, name: str | None
         data,
         newest_table(columns, rows, dict.fromkeys(columns[2:], ".4f")),
         x=time_axis(history),
-        y={"title": f"{title} (no unit)"},
+        y={"title": "AUC-sum (no unit)" if wide else "AUC (no unit)"},
         height=380 if wide else 260,
         wide=wide,
         **upright_lines(history, named=wide),
