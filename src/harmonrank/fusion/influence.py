@@ -72,9 +72,9 @@ def influence_of(model: Method, log: Log) -> Influence | None:
     shares = covariance.sum(axis=1) / max(float(covariance.sum()), np.finfo(float).tiny)
     found = Influence(dict(zip(names, shares.tolist(), strict=True)), where)
     sizes = np.abs(weights.counted[weights.counted != 0])
+    chosen = weights.by_value or len(sizes) < 2 or np.ptp(sizes) > 1e-9 * sizes.max()
     # Of two objectives one always has half.
-    rules = shares.max() > max(0.5, 1.5 / len(sizes))
-    if weights.by_value or len(sizes) < 2 or np.ptp(sizes) > 1e-9 * sizes.max() or not rules:
+    if chosen or shares.max() <= max(0.5, 1.5 / len(sizes)):
         return found
     scaled = weights.counted * equal_influence(covariance)
     scaled *= len(sizes) / np.abs(scaled).sum()
