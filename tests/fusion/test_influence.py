@@ -1,7 +1,6 @@
 """What moves the order of a request, against a loop over its pairs."""
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,18 +11,7 @@ from harmonrank.fusion import method_class
 from harmonrank.fusion.influence import equal_influence, influence_of, pair_covariance
 from harmonrank.metrics import grouped_auc
 from logs import rare_table, small_table
-
-
-def by_pairs(parts, request):
-    """Return the shares of the variance of the sum over pairs of one request, by a loop."""
-    total = np.zeros(parts.shape[1])
-    for each in np.unique(request):
-        rows = np.flatnonzero(request == each)
-        pairs = [parts[i] - parts[j] for i, j in combinations(rows, 2)]
-        if pairs:
-            total += len(rows) * np.mean([pair * pair.sum() for pair in pairs], axis=0)
-    return total / total.sum()
-
+from reference import influence_by_pairs
 
 SCHEMA = hr.Schema({"buy": "p_buy", "like": "p_like", "view": "p_view"}, request="request_id")
 
@@ -34,10 +22,10 @@ def test_shares_are_those_of_a_loop_over_pairs_and_add_up_to_one():
     log = read_log(table, SCHEMA)
     found = influence_of(model, log)
     parts = model.contributions(table)
-    assert list(found.shares.values()) == pytest.approx(by_pairs(parts, log.request))
+    assert list(found.shares.values()) == pytest.approx(influence_by_pairs(parts, log.request))
     assert sum(found.shares.values()) == pytest.approx(1)
     alone = influence_of(model, read_log(table, hr.Schema(SCHEMA.objectives)))
-    same = by_pairs(parts[:300], np.zeros(300))
+    same = influence_by_pairs(parts[:300], np.zeros(300))
     part = read_log(table.head(300), hr.Schema(SCHEMA.objectives))
     assert list(influence_of(model, part).shares.values()) == pytest.approx(same)
     assert (found.where, alone.where) == ("within requests", "over all rows")

@@ -73,14 +73,12 @@ def pull_table(found: ModelExplanation) -> Table:
         )
         for name, curve in zip(found.names, found.responses, strict=True)
     ]
-    order = (
-        ""
-        if influence is None
-        else f" Influence on the order: share of the fused score's variance {influence.where}."
-    )
+    order = "" if influence is None else f"share of the fused score's variance {influence.where}"
     notes = (
-        f"Effective: {found.formula}, what a unit of probability counts.{order} Moves: share of "
-        "the fused score's movement as each score goes from its 10th to its 90th percentile.",
+        f"Effective: {found.formula}, what a unit of probability counts. "
+        + f"Influence on the order: {order}. " * bool(order)
+        + "Moves: share of the fused score's movement as each score goes from its 10th to its 90th "
+        "percentile.",
         f"Response: the fused score as that score moves and others rest, on {found.rows:,} rows.",
     )
     return Table(columns, tuple(rows), title=f"Method: {found.method}", notes=notes)

@@ -4,7 +4,7 @@ __all__ = ["frontier_page"]
 
 from dataclasses import replace
 
-from harmonrank.evaluation.frontier import Front, Frontier
+from harmonrank.evaluation.frontier import Frontier
 from harmonrank.reports.frontier._charts import front_plots
 from harmonrank.reports.frontier._text import (
     floor_table,
@@ -39,13 +39,13 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
     """Return the points, then the charts of each kind of figure."""
     table = replace(frontier_table(frontier, chosen), title="", notes=())
     parts, picks = [section("points", tables=[table], frontier=frontier)], _picks(frontier)
-    fronts: list[tuple[Front | None, str, str, int]] = [
-        (frontier.auc, "AUC", "auc", _FEWER if frontier.within else _MOST_PAIRS),
-        (frontier.events, f"events at {frontier.k}", "events", _FEWER),
+    fronts = [
+        (frontier.auc, "AUC", "auc"),
+        (frontier.request_auc, "request AUC", "request"),
+        (frontier.events, f"events at {frontier.k}", "events"),
     ]
-    most = _MOST_PAIRS if frontier.within else _FEWER
-    fronts.insert(not frontier.within, (frontier.request_auc, "request AUC", "request", most))
-    for front, what, key, most in fronts:
+    for front, what, key in sorted(fronts, key=lambda each: each[0] is not frontier.decisive):
+        most = _MOST_PAIRS if front is frontier.decisive else _FEWER
         if front is not None and front.unbeaten.any():
             plots = front_plots(frontier, front, what, key, most)
             parts.append(section(f"{key}-trade-offs", plots, picks=picks, frontier=frontier))

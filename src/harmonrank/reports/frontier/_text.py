@@ -70,13 +70,12 @@ def floor_table(frontier: Frontier) -> Table | None:
         Column("above the floor, with margin", "+.4f", widest=15),
         Column("price", ".3f"),
     )
+    known = [
+        each for each in (today, guarded.current.areas, guarded.point.areas) if each is not None
+    ]
     rows = []
     for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
-        m, known = (
-            guarded.names.index(floor.objective),
-            [guarded.current.areas, guarded.point.areas],
-        )
-        areas = [float(each[m]) for each in ([] if today is None else [today]) + known]
+        areas = [float(each[guarded.names.index(floor.objective)]) for each in known]
         rows.append((str(floor), *areas, slack, guarded.prices.get(floor.objective)))
     note = f"AUC {guarded.where}. Price: what the sum gains per unit by which a floor is lowered."
     return Table(columns, tuple(rows), notes=(note,))
