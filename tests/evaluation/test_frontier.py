@@ -156,17 +156,6 @@ def test_a_formula_that_is_searched_for_the_weights_is_not_ahead_of_one_fit(swee
         assert weights @ ahead / weights.sum() < SHOWN
 
 
-def test_a_method_that_learns_by_the_weights_is_within_the_promise_of_its_refits(train, schema):
-    pytest.importorskip("torch")
-    model = hr.HarmonRankNetwork(epochs=3).fit(train, schema)
-    sweep = Sweep.of(model, rows(40_000, 2, truth=True))
-    found = frontier_of(sweep, points=10)
-    some = {number: found.weights[number] for number in (1, found.decisive.knee)}
-    for refit in refits_of(sweep, some, found.decisive.figures, train):
-        assert abs(refit.gap) < SHOWN
-        assert refit.largest < SHOWN
-
-
 # What cannot be
 
 
