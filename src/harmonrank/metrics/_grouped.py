@@ -1,4 +1,4 @@
-"""AUC within requests: whether the fusion orders the candidates that were shown together.
+"""AUC within requests: whether the fusion orders the candidates of one request.
 
 Requests are the sampling unit of its intervals.
 """
@@ -9,6 +9,7 @@ __all__ = [
     "grouped_auc",
     "grouped_auc_influence",
     "grouped_auc_intervals",
+    "request_areas",
     "request_moments",
 ]
 
@@ -59,14 +60,13 @@ def grouped_auc(
 
     A request whose labels are all of one class has no AUC for that objective: it is left out of
     the mean and counted in `requests_one_class`. An objective without a usable request is nan.
-    Ties count one half. Under fractional labels only pairs of different rows count, as a row
-    is never shown beside itself.
+    Ties count one half. With fractional labels only pairs of different rows count.
 
     Args:
         scores: (n,), finite. Only their order within a request counts.
         labels: (n, M) or (n,), in [0, 1].
         groups: (n,) request ids, integers or strings, in any order.
-        weighting: a_g, the say of a request: its "rows" (their sample weights), "equal", or its
+        weighting: a_g, the weight of a request: its "rows" (their sample weights), "equal", or its
             number of "pairs" of a positive with a negative.
         sample_weight: (n,), not negative; None counts every row once.
 
@@ -81,7 +81,7 @@ def grouped_auc(
         raise UsageError(
             f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
         )
-    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     used = pairs > 0
     say = {"rows": rows * used, "equal": used.astype(np.float64), "pairs": pairs}[weighting]
     total = say.sum(axis=0)
@@ -133,7 +133,7 @@ def grouped_auc_influence(
     >>> area, moves[:, 0]
     (array([0.5]), array([ 0.25, -0.25,   nan]))
     """
-    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     say = np.where(pairs > 0, rows, 0.0)
     share = say / np.where(say.any(axis=0), say.sum(axis=0), np.nan)
     mean = (share * area).sum(axis=0)
@@ -142,7 +142,7 @@ def grouped_auc_influence(
 
 @dataclass(frozen=True)
 class RequestMoments:
-    """Sums over requests from which `grouped_auc_intervals` follows; those of others can be added.
+    """Sums over requests for `grouped_auc_intervals`; sums of several logs can be added.
 
     Attributes:
         used: (M,) requests with an AUC.
@@ -189,14 +189,14 @@ def request_moments(
     groups: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> RequestMoments:
-    """Return the sums over requests that are whole.
+    """Return the sums over whole requests.
 
     >>> one = request_moments([1, 2], [0, 1], [1, 1])
     >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
     >>> each[0].estimate
     0.5
     """
-    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     say = (pairs > 0) * rows
     v = np.hstack([say * area, say])
     return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
@@ -207,16 +207,15 @@ def _interval(estimate: float, squares: float, used: int, level: float) -> Inter
     return Interval.around(estimate, float(reach[0]), level)
 
 
-def _each_request(
+def request_areas(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     groups: ArrayLike,
-    sample_weight: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return AUC or concordance, rows and pairs of each request and objective, (requests, M).
 
-    The AUC is 0 where there is no pair. Of the rows of a request those count that show the
-    objective.
+    The AUC is 0 where there is no pair. Only rows that show the objective count.
     """
     values = check_scores(scores)
     if not isinstance(labels, Outcomes):
