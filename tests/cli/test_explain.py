@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
+from logs import rare_table
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,19 @@ def test_explain_follows_other_weights(run, model):
     doubled = json.loads(run("explain", model, "--weights", "like=2", "--json", "-").out)
     odds = doubled["effective_weight"]["like"] / doubled["effective_weight"]["buy"]
     assert odds == pytest.approx(2 * plain["like"] / plain["buy"])
+
+
+def test_fit_and_explain_say_which_objective_rules(run, tmp_path):
+    table = rare_table(4000)
+    table.write_parquet(tmp_path / "t.parquet")
+    columns = ("--scores", "p_buy,p_like,p_view", "--labels", "buy,like,view")
+    fit = ("fit", "--train", tmp_path / "t.parquet", "--valid", tmp_path / "t.parquet", *columns)
+    done = run(*fit, "--request", "request_id", "--method", "closed-form", "-o", tmp_path / "m")
+    assert done.code == 0, done
+    said = "All weights are equal, yet 'buy' has"
+    assert said in " ".join(done.err.split())
+    shown = run("explain", tmp_path / "m", "--data", tmp_path / "t.parquet")
+    assert said in shown.out.splitlines()[0]
 
 
 # On rows

@@ -74,7 +74,7 @@ def test_json_on_standard_output_is_alone_there(fit, folder):
     numbers = json.loads(done.out)
     assert set(numbers) == {
         *("method", "model", "fit_seconds", "valid", "missing", "position"),
-        *("rows", "fitted_rows", "blocks"),
+        *("rows", "fitted_rows", "blocks", "caution"),
     }
     assert numbers["valid"]["auc"].keys() == {"buy", "like"}
     assert "objective" in done.err

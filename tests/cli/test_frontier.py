@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
+from harmonrank.evaluation.frontier import Sweep
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,8 @@ def test_the_verb_prints_points_and_writes_all_of_them_as_json(frontier, tmp_pat
     assert parts["objectives"] == ["comment", "like", "long_view"]
     assert set(parts["fronts"]) == {"auc", "request_auc", "events_at_k"}
     assert parts["points"][0]["weights"] == {"comment": 1, "like": 1, "long_view": 1}
-    assert parts["points"][parts["knee"]]["unbeaten"]["auc"]
+    assert parts["criterion"] == "within requests"
+    assert parts["points"][parts["knee"]]["unbeaten"]["request_auc"]
     assert parts["chosen"] is None
     assert "|" in frontier("--format", "md").out
 
@@ -185,7 +187,7 @@ def test_at_and_values_exclude_each_other(run, model, world_folder, tmp_path):
 
 def test_floors_are_kept_and_their_point_is_saved(frontier, model, world_folder):
     fitted, valid = hr.load(model), world_folder / "valid.parquet"
-    now = fitted.evaluate(valid).exact_auc
+    now = dict(zip(fitted.schema.names, _request_areas(fitted, valid), strict=True))
     keep = ("--keep", f"like>={now['like'] + 0.01:.6f}", "--keep", "comment>=current-0.05")
     done = frontier(*keep, "--level", 0, "--save", "guarded", "--json", "-", rows="valid")
     assert done.code == 0, done
@@ -195,8 +197,29 @@ def test_floors_are_kept_and_their_point_is_saved(frontier, model, world_folder)
     assert told["guarded"]["prices"]["like"] > 0
     assert told["chosen"]["weights"] == pytest.approx(hr.load(model).points["guarded"])
     assert "can be kept: AUC-sum" in done.err
-    there = hr.load(model).at("guarded").evaluate(valid).exact_auc
-    assert there == pytest.approx(told["guarded"]["auc"])
+    there = _request_areas(hr.load(model).at("guarded"), valid)
+    assert there == pytest.approx(list(told["guarded"]["auc"].values()))
+
+
+def _request_areas(model, table):
+    """Return AUC within requests with true probabilities for labels, as a frontier measures it."""
+    sweep = Sweep.of(model, table)
+    return sweep.decisive(sweep.weights)
+
+
+def test_floors_may_be_what_ranks_today(frontier):
+    keep = ("--keep", "like>=today-0.1", "--level", 0, "--json", "-")
+    done = frontier("--baseline", "p_comment + 0.2 * p_like", *keep)
+    assert done.code == 0, done
+    told = json.loads(done.out)
+    assert told["baseline"] == "p_comment + 0.2 * p_like"
+    today = dict(zip(told["objectives"], told["fronts"]["request_auc"]["today"], strict=True))
+    assert told["guarded"]["auc"]["like"] >= today["like"] - 0.1
+    assert "today" in done.err.split("Hypervolume")[0]
+    assert "Today (p_comment + 0.2 * p_like): AUC-sum within requests" in done.err
+    done = frontier("--keep", "like>=today")
+    assert done.code == 2
+    assert "What ranks today is not known; name it by --baseline COLUMN." in done.err
 
 
 def test_floors_that_conflict_are_named_and_nothing_is_saved(frontier, model):

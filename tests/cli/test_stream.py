@@ -346,7 +346,7 @@ def test_the_page_is_written_and_replaces_only_a_page(run, state, tmp_path):
 
 def test_markdown_for_a_pull_request(run, state):
     done = run("report", state, "--format", "md")
-    assert "| until (UTC) | rows | AUC-sum |" in done.out
+    assert "| until (UTC) | rows | AUC-sum in requests |" in done.out
 
 
 def test_what_is_no_stream_is_said(run, tmp_path):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
 from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
-from harmonrank.metrics import auc, auc_sum_interval
+from harmonrank.metrics import auc, auc_sum_interval, expected_grouped_auc
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
@@ -163,40 +164,112 @@ def test_several_floors_that_bind_at_once_all_just_hold():
 # With labels alone
 
 
-def test_floors_with_their_margin_hold_on_rows_that_the_search_has_not_seen():
+@pytest.mark.parametrize(
+    ("request_id", "like", "comment"), [(None, 0.02, -0.005), ("request_id", 0.01, -0.01)]
+)
+def test_floors_with_their_margin_hold_on_rows_that_the_search_has_not_seen(
+    request_id, like, comment
+):
     place = world("conflict")
     schema = world_schema(place).subset(["comment", "like", "long_view"])
+    schema = replace(schema, request=request_id)
     model = hr.HarmonRank().fit(as_frame(place, place.sample(40_000, seed=1)), schema)
     truth = Sweep.of(model, as_frame(place, place.sample(100_000, seed=9)))
-    now, held = truth.areas(truth.weights), 0
+
+    def areas(weights):
+        if request_id is None:
+            return truth.areas(weights)
+        return expected_grouped_auc(truth.fused(weights), truth.log.truth, truth.log.request)
+
+    now, held = areas(truth.weights), 0
     for seed in range(12):
         rows = place.sample(15_000, seed=100 + seed, with_truth=False)
         sweep = Sweep.of(model, as_frame(place, rows))
-        found = guarded_by(sweep, floors(sweep, "like>=current+0.02", "comment>=current-0.005"))
+        wanted = floors(sweep, f"like>=current+{like}", f"comment>=current{comment}")
+        found = guarded_by(sweep, wanted)
         assert found.feasible
-        moved = truth.areas(found.point.weights) - now
-        held += bool(moved[1] >= 0.02 and moved[0] >= -0.005)
+        moved = areas(found.point.weights) - now
+        held += bool(moved[1] >= like and moved[0] >= comment)
     # Each lower end covers with 97.5 %; both together with 95 % or more.
     assert held >= 10
 
 
-def test_the_margin_is_the_lower_end_of_the_paired_interval():
+@pytest.mark.parametrize("request_id", [None, "request_id"])
+def test_the_margin_is_the_lower_end_of_the_paired_interval(request_id):
     place = world("conflict")
     schema = world_schema(place).subset(["comment", "like", "long_view"])
+    schema = replace(schema, request=request_id)
     table = as_frame(place, place.sample(6000, seed=1, with_truth=False))
     sweep = Sweep.of(hr.ClosedForm().fit(table, schema), table)
-    found = guarded_by(sweep, floors(sweep, "like>=current+0.01", "comment>=0.3"), level=0.9)
-    log = sweep.log
-    moved = auc_sum_interval(
-        sweep.fused(found.point.weights),
-        log.known_labels(),
-        minus=sweep.fused(sweep.weights),
-        objective_weights=[0, 1, 0],
-        level=0.9,
-        groups=log.request,
-    )
-    assert found.point.slack[0] == pytest.approx(moved.low - 0.01, abs=1e-9)
-    assert moved.low >= 0.01
+    found = guarded_by(sweep, floors(sweep, "like>=current", "comment>=0.3"), level=0.9)
+    pair = [sweep.fused(weights) for weights in (found.point.weights, sweep.weights)]
+    low = low_of_pair(*pair, sweep.log, level=0.9)
+    assert found.point.slack[0] == pytest.approx(low, abs=1e-9)
+    assert low >= 0
+
+
+def low_of_pair(new, old, log, level):
+    """Return the lower end of the change of the AUC of 'like', by a loop over requests."""
+    y = log.known_labels()[:, 1]
+    if log.request is None:
+        return auc_sum_interval(new, y, minus=old, level=level).low
+    changes, sizes = [], []
+    for request in np.unique(log.request):
+        here = log.request == request
+        if 0 < y[here].sum() < here.sum():
+            changes.append(float(auc(new[here], y[here]) - auc(old[here], y[here])))
+            sizes.append(here.sum())
+    share, changes, n = np.array(sizes) / sum(sizes), np.array(changes), len(sizes)
+    mean = share @ changes
+    error = np.sqrt(n / (n - 1) * ((share * (changes - mean)) ** 2).sum())
+    return mean - NormalDist().inv_cdf(0.5 + level / 2) * error
+
+
+# What ranks today
+
+
+def today_sweep(factor=None):
+    place = world("conflict")
+    schema = world_schema(place).subset(["comment", "like", "long_view"])
+    table = as_frame(place, place.sample(8000, seed=1, with_truth=False))
+    model = hr.ClosedForm().fit(table, schema)
+    score = table["p_comment"].to_numpy() + 0.3 * table["p_like"].to_numpy()
+    if factor is not None:
+        score = score * factor[table["request_id"].rank("dense").to_numpy().astype(int)]
+    table = table.with_columns(today_score=pl.Series(score))
+    return Sweep.of(model, table, baseline="today_score")
+
+
+def test_floors_against_today_are_kept_and_a_user_factor_changes_none():
+    plain = today_sweep()
+    scaled = today_sweep(np.random.default_rng(0).lognormal(0, 2, 10_000))
+    assert plain.within
+    wanted = ("comment>=today-0.05", "like>=today-0.05")
+    found, same = (guarded_by(each, floors(each, *wanted), level=0.9) for each in (plain, scaled))
+    assert found.feasible
+    np.testing.assert_array_equal(same.point.weights, found.point.weights)
+    low = low_of_pair(plain.fused(found.point.weights), plain.today.scores, plain.log, 0.9)
+    assert found.point.slack[1] == pytest.approx(low + 0.05, abs=1e-9)
+    assert low >= -0.05
+    assert (plain.areas(None) != scaled.areas(None)).all()
+    assert "can be kept: AUC-sum within requests" in found.sentence()
+
+
+def test_rows_of_a_baseline_are_those_that_are_measured():
+    sweep = today_sweep()
+    table = as_frame(world("conflict"), world("conflict").sample(8000, seed=1, with_truth=False))
+    table = table.with_columns(keep=pl.int_range(pl.len()) % 3)
+    schema = replace(sweep.model.schema, sample_weight="keep")
+    model = hr.ClosedForm().fit(table, schema)
+    some = Sweep.of(model, table, rows=3000, baseline="2*p_comment")
+    np.testing.assert_allclose(some.fused(None), 2 * some.log.scores[:, 0])
+    assert 2500 < some.log.rows <= 3000
+
+
+def test_today_must_be_named(enumerated):
+    sweep, _ = enumerated
+    with pytest.raises(UsageError, match="What ranks today is not known; name it by --baseline"):
+        guarded_by(sweep, floors(sweep, "buy>=today"))
 
 
 def test_the_sum_counts_aucs_as_told_and_current_is_the_model():
@@ -221,6 +294,8 @@ def test_the_sum_counts_aucs_as_told_and_current_is_the_model():
         ("buy>=current", Floor("buy", 0.0, True)),
         ("buy >= current - 0.002", Floor("buy", -0.002, True)),
         ("buy>=current+1e-3", Floor("buy", 0.001, True)),
+        ("buy>=today", Floor("buy", 0.0, True, against="today")),
+        ("buy >= today - .002", Floor("buy", -0.002, True, against="today")),
         ("a >= b>=0.5", Floor("a >= b", 0.5, False)),
     ],
 )
@@ -233,7 +308,7 @@ def test_a_floor_is_read_as_people_write_it(text, floor):
     "text",
     [
         *("buy", "buy>0.7", "buy>=", "buy>=1.5", "buy>=-0.1", "buy>=current0.1", "buy>=current-2"),
-        *("buy>=currently", "buy>=0.7.1", ">=0.5", "buy>=nan", "buy=0.5", ""),
+        *("buy>=currently", "buy>=today0.1", "buy>=0.7.1", ">=0.5", "buy>=nan", "buy=0.5", ""),
     ],
 )
 def test_what_is_no_floor_is_refused(text):

@@ -74,9 +74,9 @@ def test_point_0_has_the_weights_of_the_model_and_the_ends_are_single_objectives
 def test_the_front_its_volume_and_its_knee_are_those_of_the_metrics(found):
     np.testing.assert_array_equal(found.auc.unbeaten, pareto_front(found.auc.figures))
     assert found.auc.volume == hypervolume(found.auc.figures, [0.5] * 3)
-    assert found.auc.unbeaten[found.auc.knee]
+    assert found.auc.unbeaten[found.decisive.knee]
     assert 0.9 < found.auc.volume / found.best.volume <= 1
-    assert found.listed()[found.auc.knee].startswith(("knee", "current, knee"))
+    assert found.listed()[found.decisive.knee].startswith(("knee", "current, knee"))
     # A random order shows so many events, and every front is above it.
     assert (found.events.figures.max(axis=0) > found.events.reference).all()
 
@@ -141,13 +141,13 @@ def test_the_grid_holds_every_composition():
 
 
 def test_the_default_fitted_for_other_weights_is_the_same_model(sweep, found, train):
-    some = {number: found.weights[number] for number in (0, found.auc.knee, 1, 9)}
-    refits = refits_of(sweep, some, found.auc.figures, train)
+    some = {number: found.weights[number] for number in (0, found.decisive.knee, 1, 9)}
+    refits = refits_of(sweep, some, found.decisive.figures, train)
     assert max(refit.largest for refit in refits) < 1e-12
 
 
 def test_a_formula_that_is_searched_for_the_weights_is_not_ahead_of_one_fit(sweep, found, train):
-    for number in (0, found.auc.knee, 20):
+    for number in (0, found.decisive.knee, 20):
         weights = found.weights[number]
         wanted = replace(sweep.log.schema, weights=found.point(number), value={}, truth={})
         formula = method_class("formula-cem")(trials=60, search_rows=10_000).fit(train, wanted)

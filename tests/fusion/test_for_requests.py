@@ -12,9 +12,11 @@ from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.evaluation.frontier import Sweep
 from harmonrank.fusion import method_class
+from harmonrank.fusion.influence import influence_of
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
+from reference import influence_by_pairs
 
 
 def tables(name, rows, **more):
@@ -92,6 +94,10 @@ def test_other_weights_and_contributions_add_up(log, model):
     alone = model.fuser.parts_of(model.probabilities(test), model.fuser.weights())
     vector = model.fuser.weights(weights).counted
     np.testing.assert_allclose(model.score(test, weights=weights), alone @ vector, rtol=1e-12)
+    shares = influence_of(model, read_log(test, model.schema)).shares
+    parts = model.contributions(test)
+    expected = influence_by_pairs(parts, test["request_id"].to_numpy())
+    assert list(shares.values()) == pytest.approx(expected.tolist())
     sweep = Sweep.of(model, log[1])
     np.testing.assert_allclose(sweep.fused(np.ones(5)), model.score(sweep.log), rtol=1e-12)
 

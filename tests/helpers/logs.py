@@ -33,6 +33,21 @@ def small_table(rows=600, seed=0):
     )
 
 
+def rare_table(rows=2000, seed=0):
+    """Return a log of three objectives of which one is rare; requests differ in size and level."""
+    rng = np.random.default_rng(seed)
+    request = np.sort(rng.integers(0, rows // 6, rows))
+    level = rng.normal(0, 1, rows)[request]
+    z = rng.normal(0, 1, (rows, 3)) + level[:, None] + [-4.5, -0.5, 0.0]
+    p = 1 / (1 + np.exp(-z))
+    labels = (rng.random((rows, 3)) < p).astype(np.uint8)
+    labels[:2, 0] = [1, 0]
+    columns = {"request_id": request}
+    for m, name in enumerate(("buy", "like", "view")):
+        columns |= {f"p_{name}": p[:, m], name: labels[:, m]}
+    return pl.DataFrame(columns)
+
+
 def own_log(folder, requests=600, size=10, parts=4, seed=0):
     """Write a log as a ranking engineer has it, in parts, and return it whole.
 

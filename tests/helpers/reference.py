@@ -38,6 +38,17 @@ def auc_by_pairs(scores, labels, weights=None):
     return won / total if total > 0 else np.nan
 
 
+def influence_by_pairs(parts, request):
+    """Return the shares of the variance of the sum over pairs of one request, by a loop."""
+    total = np.zeros(parts.shape[1])
+    for each in np.unique(request):
+        rows = np.flatnonzero(request == each)
+        pairs = [parts[i] - parts[j] for i, j in itertools.combinations(rows, 2)]
+        if pairs:
+            total += len(rows) * np.mean([pair * pair.sum() for pair in pairs], axis=0)
+    return total / total.sum()
+
+
 def delong_variance(scores, labels):
     """DeLong's variance of one AUC on 0/1 labels, from its structural components."""
     positive, negative = scores[labels == 1], scores[labels == 0]

@@ -63,7 +63,7 @@ def test_a_worse_version_is_refused_and_kept_with_the_reason(registry, fitted, t
     wrong = table.with_columns(buy=1 - pl.col("buy"), like=1 - pl.col("like"))
     worse = hr.ClosedForm(calibration="logistic").fit(wrong, fitted[0].schema)
     version = registry.publish(worse, table)
-    assert "auc buy: AUC changes by -0." in version.refused
+    assert "auc buy: AUC within requests changes by -0." in version.refused
     assert registry.current() == 1
     assert registry.version(2) == version
     assert [c.name for c in version.checks if c.passed is False][:2] == ["auc buy", "auc like"]

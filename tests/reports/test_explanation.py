@@ -3,8 +3,10 @@
 import polars as pl
 import pytest
 
+import harmonrank as hr
 from harmonrank import explain
 from harmonrank.support.errors import UsageError
+from logs import rare_table
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,27 @@ def test_rows_without_requests_are_ranked_with_all_others(model, rows):
     assert explain(model, alone, row=3).row.candidates == 50
     with pytest.raises(UsageError, match="Rows are counted from 0 to 49. Got 50"):
         explain(model, alone, row=50)
+
+
+def test_an_objective_that_rules_is_said_first_with_weights_of_equal_influence(tmp_path):
+    table = rare_table(4000)
+    names = ("buy", "like", "view")
+    schema = hr.Schema({name: f"p_{name}" for name in names}, request="request_id")
+    found = explain(hr.ClosedForm().fit(table, schema), table)
+    shares = found.rows.influence.shares
+    assert [line[2] for line in found.tables[1].rows] == list(shares.values())
+    assert shares["buy"] > 0.5
+    assert found.caution.startswith(f"All weights are equal, yet 'buy' has {shares['buy']:.0%}")
+    assert "AUC within requests would go: buy" in found.caution
+    assert found.to_dict()["influence"]["shares"] == shares
+    unlabelled = explain(found.model, table.drop(names))
+    assert unlabelled.rows.influence.shares == pytest.approx(shares)
+    assert unlabelled.caution.endswith("what that costs, rows with labels tell.")
+    found.report(tmp_path / "e.html")
+    page = (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert "yet &#39;buy&#39; has" in page
+    assert "influence on the order" in page
+    assert explain(found.model.reweighted(found.rows.influence.proposal), table).caution == ""
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -1,10 +1,13 @@
 """The page of a frontier, in a real browser."""
 
+import numpy as np
 import pytest
 
+from harmonrank.evaluation import Baseline
 from harmonrank.evaluation.frontier import Sweep, frontier_of
+from harmonrank.metrics import grouped_auc
 from harmonrank.reports import run_of
-from harmonrank.reports.frontier import frontier_page, frontier_table
+from harmonrank.reports.frontier import front_plots, frontier_page, frontier_table
 from harmonrank.reports.frontier._charts import pairs_of
 
 
@@ -34,6 +37,34 @@ def test_pairs_that_are_traded_most_come_first(found):
     pairs = pairs_of(found.auc, 4)
     assert len(pairs) == 4
     assert len(pairs_of(found.auc, 99)) == 10
+
+
+def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
+    score = logs[1].scores[:, 0]
+    found = frontier_of(
+        Sweep.of(models["harmonrank"], logs[1], baseline=Baseline("mine", score)), points=20
+    )
+    assert found.within
+    np.testing.assert_array_equal(
+        found.decisive.today, grouped_auc(score, logs[1].truth, logs[1].request).auc
+    )
+    table = frontier_table(found)
+    point, what, *figures = table.rows[0][:7]
+    assert (point.text, what) == ("–", "today")
+    assert figures == found.decisive.today.tolist()
+    assert table.rows[0][7] == pytest.approx(found.decisive.today @ found.count)
+    for front in (found.request_auc, found.auc, found.events):
+        for each in front_plots(found, front, "AUC", "key", 2):
+            (mark,) = [trace for trace in each.data if trace["name"] == "today"]
+            assert mark["x"][0] in front.today
+            assert "ids" not in mark
+    page = frontier_page("A frontier", found, run_of("x"))
+    assert "Today (mine): AUC-sum within requests" in page
+    assert page.index("AUC within requests</h2>") < page.index("AUC over all rows</h2>")
+    told = found.to_dict()
+    assert (told["criterion"], told["baseline"]) == ("within requests", "mine")
+    assert told["fronts"]["auc"]["today"] == found.auc.today.tolist()
+    assert frontier_of(Sweep.of(models["harmonrank"], logs[1]), points=20).decisive.today is None
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -149,6 +149,30 @@ def test_without_truth_there_is_neither_an_exact_line_nor_a_ceiling():
     assert "exact, it is" not in body_of(history)
 
 
+def test_what_is_known_within_requests_comes_first_and_all_rows_stand_beside_it(history):
+    def known(quality):
+        facts = QualityFacts(1, 20_000, {"buy": 0.61}, {"buy": (0.6, 0.62)}, 0.61, (0.59, 0.63))
+        return quality and replace(quality, requests=facts)
+
+    both = StreamHistory(
+        history.intervals,
+        [replace(b, window=known(b.window), batch=known(b.batch)) for b in history.batches],
+    )
+    titles = [plot.title for plot in quality_plots(both)]
+    assert titles[:2] == [
+        f"{what} within requests, prequential" for what in ("AUC-sum", "AUC of buy")
+    ]
+    assert titles[2] == "AUC-sum over all rows, prequential"
+    assert len(titles) == 2 + 6
+    newest = history.batches[-1].window
+    assert f"0.6100 (0.5900 to 0.6300) within requests, and over all rows {newest.auc_sum:.4f}" in (
+        body_of(both)
+    )
+    table = stream_table(both)
+    assert table.rows[-1][2:5] == (0.61, "0.5900 – 0.6300", newest.auc_sum)
+    assert max(map(len, table.to_text(80).splitlines())) <= 80
+
+
 def test_drift_has_a_line_per_score_and_its_limits(history):
     index, offset = drift_plots(history)
     assert [trace["name"] for trace in index.data] == [f"p_{name}" for name in OBJECTIVES]

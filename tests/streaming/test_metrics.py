@@ -35,6 +35,8 @@ def test_all_that_is_known_of_a_stream_is_told(tmp_path):
     assert values['harmonrank_stream_versions_total{outcome="published"}'] == "4"
     assert values['harmonrank_stream_versions_total{outcome="refused"}'] == "0"
     assert float(values['harmonrank_stream_auc{objective="like"}']) > 0.5
+    assert float(values['harmonrank_stream_request_auc{objective="like"}']) > 0.5
+    assert float(values["harmonrank_stream_request_auc_sum"]) > 1
     assert float(values['harmonrank_stream_psi{score="p_like"}']) < 0.2
     told = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert {name.partition("{")[0] for name in values} <= told

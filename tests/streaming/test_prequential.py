@@ -1,12 +1,13 @@
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from batches import SCHEMA, batch
 
 from harmonrank.fusion import method_class, quality_of
-from harmonrank.metrics import auc, auc_interval, auc_sum_interval
-from harmonrank.streaming.learners.prequential import Prequential
+from harmonrank.metrics import auc, auc_interval, auc_sum_interval, grouped_auc_intervals
+from harmonrank.streaming.learners.prequential import Prequential, ScoredBatch
 from harmonrank.support.errors import DataError
 
 WEIGHTED = replace(SCHEMA, weights={"buy": 2.0, "comment": 0.5})
@@ -42,6 +43,55 @@ def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
     assert (found.auc_sum, *found.ci) == pytest.approx(
         (same.estimate, same.low, same.high), abs=1e-12
     )
+
+
+def test_within_requests_a_window_is_all_its_requests_as_one_table():
+    batches = [batch(number, rows) for number, rows in enumerate((9000, 15_000, 12_000))]
+    found = window_of(batches).quality(WEIGHTED).requests
+    fused = np.concatenate([Scorer().score(rows) for rows in batches])
+    labels = np.concatenate([rows.labels for rows in batches])
+    request = np.concatenate([10**6 * n + rows.request for n, rows in enumerate(batches)])
+    w = WEIGHTED.weight_vector
+    each, total = grouped_auc_intervals(fused, labels, request, objective_weights=w)
+    assert list(found.auc.values()) == pytest.approx([one.estimate for one in each], abs=1e-12)
+    assert found.auc_sum == pytest.approx(total.estimate, abs=1e-12)
+    for (low, high), one in zip([*found.auc_ci.values(), found.ci], [*each, total], strict=True):
+        assert high - low == pytest.approx(one.high - one.low, rel=0.02)
+    alone = window_of(batches[:1]).quality(WEIGHTED).requests
+    part = slice(batches[0].rows)
+    each, _ = grouped_auc_intervals(fused[part], labels[part], request[part])
+    ends = [end for pair in alone.auc_ci.values() for end in pair]
+    assert ends == pytest.approx([end for i in each for end in (i.low, i.high)], abs=1e-12)
+
+
+def test_what_a_model_gives_to_whole_requests_has_no_part_within_them():
+    class Levels(Scorer):
+        def score(self, log):
+            return super().score(log) + 9 * np.sin(log.request)
+
+    rows = batch(0, 9000)
+    plain, moved = (
+        Prequential().scored(each, rows).quality(SCHEMA) for each in (Scorer(), Levels())
+    )
+    assert moved.requests == plain.requests
+    assert moved.auc["like"] < plain.auc["like"] - 0.02
+    assert moved.requests.exact_auc is None
+
+
+def test_a_batch_of_an_earlier_release_is_read_and_has_no_requests():
+    rows = batch(0, 900)
+    (known,) = window_of([rows]).batches
+    old = msgspec.to_builtins(known)
+    del old["requests"]
+    old = msgspec.convert(old, ScoredBatch)
+    assert Prequential(24, (old,)).check(SCHEMA).quality(SCHEMA).requests is None
+    both = Prequential(24, (old, known)).quality(SCHEMA)
+    assert both.requests == window_of([rows]).quality(SCHEMA).requests
+    single = replace(rows, request=np.arange(rows.rows))
+    assert window_of([single]).quality(SCHEMA).requests is None
+    wrong = msgspec.structs.replace(known.requests, weight=known.requests.weight[1:])
+    with pytest.raises(DataError, match="one per objective"):
+        Prequential(24, (msgspec.structs.replace(known, requests=wrong),)).check(SCHEMA)
 
 
 def test_a_window_is_the_chance_that_a_positive_outranks_a_negative_of_its_batch():

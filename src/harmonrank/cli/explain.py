@@ -18,7 +18,7 @@ from harmonrank.support.errors import UsageError
     example="harmonrank explain model --data test.parquet --row 0",
 )
 @model_options
-@table_option("--data", help="Rows to explain it on; labels are not needed.")
+@table_option("--data", help="Rows to explain it on; labels tell what weights cost.")
 @click.option("--row", type=whole(), metavar="N", help="Explain this row of --data, from 0.")
 @setting(
     "--add",
@@ -41,9 +41,11 @@ def command(
     An objective's effective weight is w/(π(1−π)): what a unit of its probability counts in
     the fused score. With equal weights the rarest objective dominates.
 
-    With --data, also what moves the fused score on these rows, overall and by context, and how it
-    answers to each score. With --row, why that row is where it is in its request: what each
-    objective adds, which is the fused score exactly, and where another score would put it.
+    With --data, also the influence of each objective on the order of a request, with weights of
+    equal influence where one rules; what moves the fused score on these rows, overall and by
+    context, and how it answers to each score. With --row, why that row is where it is in its
+    request: what each objective adds, which is the fused score exactly, and where another score
+    would put it.
     """
     from harmonrank.cli.parts.pages import Pages
     from harmonrank.reports.explanation import explain
@@ -55,6 +57,8 @@ def command(
     if data is not None:
         pages.write(result, title=f"Why {result.model.name} ranks {table_name(data)} as it does")
     *before, last = result.tables
+    if result.caution and row is None:
+        show.print(result.caution)
     for table in before:
         show.print(table)
     show.result(last, result.to_dict())

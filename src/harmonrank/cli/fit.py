@@ -102,12 +102,16 @@ def command(
     for sentence in training.sentences(model.name):
         show.line(sentence)
     quality = _measured(show, model, valid, memory)
+    caution = None if quality is None else _caution(model, valid, memory)
+    if caution is not None:
+        show.line(caution)
     health = getattr(model.state, "health", None)
     told = {
         "method": method,
         "model": str(out),
         "fit_seconds": seconds,
         "valid": quality and quality.to_dict(),
+        "caution": caution,
         "missing": training.missing and training.missing.to_dict(),
         "position": training.position and training.position.to_dict(),
         "rows": training.rows,
@@ -134,6 +138,15 @@ def _refuse_foreign(checkpoint: Path) -> None:
             f"'{checkpoint}', the name of the checkpoint, is something else, so it is neither "
             "read nor deleted; move it, or choose another name for the model."
         )
+
+
+def _caution(model: "Method", valid: Any, memory: str | None) -> str | None:
+    """Say which objective rules the order of the validation rows, if one does."""
+    from harmonrank.evaluation.table_rows import TableRows
+    from harmonrank.fusion.influence import influence_of
+
+    found = influence_of(model, TableRows.read(valid, model.schema, memory).log.counted())
+    return None if found is None else found.caution()
 
 
 def _measured(show: Any, model: "Method", valid: Any, memory: str | None) -> "Quality | None":

@@ -11,6 +11,7 @@ import click
 from harmonrank.cli.parts.model_options import at_option, model_argument
 from harmonrank.cli.parts.options import (
     Show,
+    baseline_option,
     count_option,
     format_option,
     listed_option,
@@ -37,14 +38,15 @@ if TYPE_CHECKING:
 @listed_option(
     "--weights", "A=2,B=1", "What each AUC counts in the sum; as in the model, if not named."
 )
+@baseline_option
 @count_option("-k", 10, "Events among how many of a request.", least=1)
 @count_option("--points", 300, "Weights to try, at most.", least=3)
 @click.option(
     "--keep",
     multiple=True,
     metavar="FLOOR",
-    help="Find the best AUC-sum that keeps a floor such as buy>=0.75 or like>=current-0.002; of "
-    "an unwanted objective report<=0.3. May be repeated.",
+    help="Find the best AUC-sum that keeps a floor such as buy>=0.75, like>=current-0.002 or, with "
+    "--baseline, click>=today; of an unwanted objective report<=0.3. May be repeated.",
 )
 @click.option(
     "--level",
@@ -70,6 +72,7 @@ def command(
     data: Tables,
     at: str | None,
     weights: str | None,
+    baseline: str | None,
     k: int,
     points: int,
     keep: tuple[str, ...],
@@ -86,8 +89,10 @@ def command(
     """Show what MODEL can trade between objectives, without another fit.
 
     The weights of the objectives move over all trade-offs while the calibrated probabilities of
-    the one fit stay: AUC, per-request AUC and events at K of every point, the unbeaten ones, their
-    hypervolume and knee. A point can be kept in the model under a name, which --at then means.
+    the one fit stay: AUC within requests, AUC over all rows and events at K of every point, the
+    unbeaten ones, their hypervolume and knee, beside what ranks today with --baseline. Where rows
+    have requests, sums and floors are within them. A point can be kept in the model under a name,
+    which --at then means.
 
     With --keep, the weights of the best AUC-sum are searched for which all floors hold. Where that
     cannot be, the floors that conflict are named, nothing is saved, and the exit code is 3.
@@ -95,7 +100,7 @@ def command(
     from harmonrank.cli.parts.pages import Pages
     from harmonrank.evaluation.frontier import frontier
     from harmonrank.fusion import load
-    from harmonrank.reports.frontier import frontier_table
+    from harmonrank.reports.frontier import floor_table, frontier_table
 
     fitted = load(model)
     target = _target(model, fitted, name, out, overwrite=overwrite)
@@ -109,6 +114,7 @@ def command(
         keep=keep,
         level=level,
         refit=refit,
+        baseline=baseline,
         on_step=lambda *done: show.advance("points ", *done),
         on_refit=lambda number: show.line(f"Fitted for point {number}."),
     )
@@ -123,7 +129,9 @@ def command(
         fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
         show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
     told = None if kept is None else {"number": number, "weights": kept, "name": name}
-    table = frontier_table(found, number, found.guarded)
+    if (floors := floor_table(found)) is not None:
+        show.print(floors)
+    table = frontier_table(found, number)
     show.result(table, {**found.to_dict(), "chosen": told}, style=style)
     if missed:
         show.line("No point was saved." if name else "No point keeps all floors.")

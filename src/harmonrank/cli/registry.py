@@ -94,12 +94,13 @@ def list_command(registry: Path, style: str, show: Show) -> None:
         Column("state"),
         Column("created"),
         Column("method"),
-        Column("AUC-sum", ".4f"),
+        Column("AUC-sum in requests", ".4f", widest=11),
+        Column("over all rows", ".4f", widest=8),
         Column("parent", spare=True),
         Column("window", spare=True),
     )
     rows = tuple(
-        (v.number, _state(v, current), v.created, v.method, _auc_sum(v), v.parent, v.window)
+        (v.number, _state(v, current), v.created, v.method, *_auc_sums(v), v.parent, v.window)
         for v in versions
     )
     emphasis: Any = {i: "bold" for i, v in enumerate(versions) if v.number == current}
@@ -113,8 +114,10 @@ def _state(version: "Version", current: int | None) -> str:
     return "accepted" if version.refused is None else "refused"
 
 
-def _auc_sum(version: "Version") -> float | None:
-    return None if version.metrics is None else version.metrics["auc_sum"]
+def _auc_sums(version: "Version") -> tuple[float | None, float | None]:
+    """Return the AUC-sum within requests and over all rows, where they were measured."""
+    metrics = version.metrics or {}
+    return (metrics.get("requests") or {}).get("auc_sum"), metrics.get("auc_sum")
 
 
 @command.command("show")
@@ -144,8 +147,10 @@ def _checks(version: "Version", state: str) -> Any:
     facts += [f"Note: {version.note}"] * bool(version.note)
     if version.metrics is not None:
         quality = Quality.from_dict(version.metrics)
-        areas = ", ".join(f"{name} {value.estimate:.4f}" for name, value in quality.auc.items())
-        facts.append(f"AUC on {quality.rows:,} rows: {areas}.")
+        within = None if quality.requests is None else quality.requests.auc
+        for where, areas in ((" within requests", within), (" over all rows", quality.auc)):
+            each = ", ".join(f"{n} {value.estimate:.4f}" for n, value in (areas or {}).items())
+            facts += [f"AUC{where}, {quality.rows:,} rows: {each}."] * bool(each)
     columns = (Column("check"), Column("result"), Column("what", widest=48))
     title = f"Version {version.number}: {state}"
     return Table(columns, rows, title=title, emphasis=emphasis, notes=tuple(facts))

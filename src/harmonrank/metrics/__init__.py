@@ -25,6 +25,7 @@ __all__ = [
     "fit_logistic",
     "fit_logistic_curves",
     "grouped_auc",
+    "grouped_auc_influence",
     "grouped_auc_intervals",
     "hypervolume",
     "interval_of_sums",
@@ -43,6 +44,7 @@ __all__ = [
     "rank",
     "request_areas",
     "request_gains",
+    "request_influence",
     "request_moments",
     "sigmoid",
     "spearman",
@@ -73,6 +75,7 @@ from harmonrank.metrics._expected import (
 from harmonrank.metrics._grouped import (
     RequestMoments,
     grouped_auc,
+    grouped_auc_influence,
     grouped_auc_intervals,
     request_areas,
     request_moments,
@@ -83,6 +86,7 @@ from harmonrank.metrics._intervals import (
     auc_interval,
     auc_sum_interval,
     interval_of_sums,
+    request_influence,
 )
 from harmonrank.metrics._off_policy import LoggedValues, logged_values
 from harmonrank.metrics._outcomes import Outcomes

@@ -7,6 +7,7 @@ __all__ = [
     "GroupedAUC",
     "RequestMoments",
     "grouped_auc",
+    "grouped_auc_influence",
     "grouped_auc_intervals",
     "request_areas",
     "request_moments",
@@ -113,6 +114,30 @@ def grouped_auc_intervals(
     """
     moments = request_moments(scores, labels, groups, sample_weight)
     return moments.intervals(objective_weights, level)
+
+
+def grouped_auc_influence(
+    scores: ArrayLike,
+    labels: ArrayLike | Outcomes,
+    groups: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return `grouped_auc` by rows (M,), and how far each request moves it, (requests, M).
+
+    A request moves it by a_g (AUC_g − G)/Σ a. Which requests have an AUC depends on the labels
+    alone, so moves under two scores of the same rows can be subtracted request by request: what
+    both scores share cancels. A request without an AUC moves nothing and has nan.
+
+    >>> area, moves = grouped_auc_influence([1, 2, 2, 1, 1], [0, 1, 0, 1, 1], [1, 1, 2, 2, 3])
+    >>> area, moves[:, 0]
+    (array([0.5]), array([ 0.25, -0.25,   nan]))
+    """
+    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
+    say = np.where(pairs > 0, rows, 0.0)
+    share = say / np.where(say.any(axis=0), say.sum(axis=0), np.nan)
+    mean = (share * area).sum(axis=0)
+    return mean, np.where(say > 0, share * (area - mean), np.nan)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ __all__ = [
     "auc_sum_interval",
     "interval_of_sums",
     "objective_weighting",
+    "request_influence",
 ]
 
 from collections.abc import Iterable
@@ -223,12 +224,19 @@ def objective_weighting(weights: ArrayLike | None, objectives: int) -> FloatArra
 def _reach(influence: FloatArray, groups: ArrayLike | None, level: float) -> FloatArray:
     """Return z times the standard error of each column's mean."""
     rows = len(influence)
-    units = influence
-    if groups is not None:
-        codes, count = check_groups(groups, rows)
-        columns = [np.bincount(codes, column, count) for column in influence.T]
-        units = np.stack(columns, axis=1) if columns else np.empty((count, 0))
+    units = influence if groups is None else request_influence(influence, groups)
     return interval_of_sums((units**2).sum(axis=0), len(units), rows, level)
+
+
+def request_influence(influence: FloatArray, groups: ArrayLike) -> FloatArray:
+    """Return the sum of `auc_influence` over the rows of each request, (requests, M).
+
+    >>> request_influence(np.array([[1.0], [2.0], [4.0]]), [7, 8, 7])[:, 0]
+    array([5., 2.])
+    """
+    codes, count = check_groups(groups, len(influence))
+    columns = [np.bincount(codes, column, count) for column in influence.T]
+    return np.stack(columns, axis=1) if columns else np.empty((count, 0))
 
 
 def interval_of_sums(squares: FloatArray, units: int, rows: int, level: float) -> FloatArray:

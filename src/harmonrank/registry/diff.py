@@ -2,7 +2,7 @@
 
 __all__ = ["Diff", "diff_of"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method
 from harmonrank.fusion.position import corrected
 from harmonrank.metrics import Interval, spearman
-from harmonrank.registry.guardrails import change_of
+from harmonrank.registry.guardrails import change_of, request_change_of
 from harmonrank.registry.version import Version
 from harmonrank.support.table import Column, Table, Tabular
 
@@ -25,6 +25,7 @@ class Diff(Tabular):
         facts: Per objective, each fact that differs, of the first and of the second.
         auc: By objective, the change of the AUC from the first to the second on the same rows.
         correlation: Spearman's, of the two fused scores on these rows.
+        request_auc: The same change of the AUC within requests, of objectives that have one.
     """
 
     first: Version
@@ -32,6 +33,7 @@ class Diff(Tabular):
     facts: dict[str, dict[str, tuple[Any, Any]]]
     auc: dict[str, Interval] | None = None
     correlation: float | None = None
+    request_auc: dict[str, Interval] = field(default_factory=dict)
 
     def to_table(self) -> Table:
         """Return a row per fact that differs."""
@@ -48,18 +50,24 @@ class Diff(Tabular):
 
     def _notes(self) -> list[str]:
         notes = [] if self.facts else ["No fact of an objective differs."]
-        for name, moved in (self.auc or {}).items():
-            notes.append(f"AUC of {name} on the given rows: {moved.estimate:+.4f} ({moved}).")
+        for where, changes in (("within requests", self.request_auc), ("over all rows", self.auc)):
+            for name, moved in (changes or {}).items():
+                notes.append(f"AUC of {name} {where}: {moved.estimate:+.4f} ({moved}).")
         if self.correlation is not None:
             notes.append(f"Rank correlation of the fused scores: {self.correlation:.4f}.")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
+
+        def ends(changes: dict[str, Interval]) -> dict[str, list[float]]:
+            return {name: [m.estimate, m.low, m.high] for name, m in changes.items()}
+
         return {
             "versions": [self.first.to_dict(), self.second.to_dict()],
             "facts": {name: {k: list(v) for k, v in f.items()} for name, f in self.facts.items()},
-            "auc": self.auc and {name: [m.estimate, m.low, m.high] for name, m in self.auc.items()},
+            "auc": self.auc and ends(self.auc),
+            "request_auc": ends(self.request_auc),
             "correlation": self.correlation,
         }
 
@@ -76,10 +84,13 @@ def diff_of(
     labelled = set(schema.names) <= set(column_names(data))
     log = corrected(read_log(data, schema, labels=labelled))
     old, new = models[0].score(log), models[1].score(log)
-    areas = None
-    if labelled:
-        areas = {name: change_of(new, old, log, m) for m, name in enumerate(schema.names)}
-    return Diff(first, second, facts, areas, float(spearman(np.stack([old, new], axis=1))[0, 1]))
+    correlation = float(spearman(np.stack([old, new], axis=1))[0, 1])
+    if not labelled:
+        return Diff(first, second, facts, correlation=correlation)
+    areas = {name: change_of(new, old, log, m) for m, name in enumerate(schema.names)}
+    changes = ((n, request_change_of(new, old, log, m)) for m, n in enumerate(schema.names))
+    within = {name: moved for name, moved in changes if moved is not None}
+    return Diff(first, second, facts, areas, correlation, within)
 
 
 def _facts(
@@ -88,8 +99,11 @@ def _facts(
     """Return what differs, by objective and fact; a number that is not known is None."""
     explained = [model.explain() for model in models]
     for facts, version in zip(explained, versions, strict=True):
-        if version.metrics is not None:
-            facts["AUC at publication"] = version.metrics["auc"]
+        metrics = version.metrics or {}
+        if metrics.get("request_auc"):
+            facts["AUC within requests at publication"] = metrics["request_auc"]
+        if metrics:
+            facts["AUC at publication"] = metrics["auc"]
     names = list(dict.fromkeys(name for model in models for name in model.schema.names))
     kinds = list(dict.fromkeys(kind for facts in explained for kind in facts))
     differing: dict[str, dict[str, tuple[Any, Any]]] = {}

@@ -1,6 +1,6 @@
 """Guardrails: what a new version must hold to become the current one."""
 
-__all__ = ["Guardrails", "change_of", "checks_of"]
+__all__ = ["Guardrails", "change_of", "checks_of", "request_change_of"]
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,12 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, auc_sum_interval
+from harmonrank.metrics import (
+    Interval,
+    auc_sum_interval,
+    grouped_auc_influence,
+    interval_of_sums,
+)
 from harmonrank.registry.version import Check, Summary
 from harmonrank.support.options import Nonnegative
 
@@ -26,7 +31,8 @@ class Guardrails:
     """Settings of a registry; null switches a bound off.
 
     Attributes:
-        tolerance: How far the AUC of an objective may be below that of the current version.
+        tolerance: How far the AUC of an objective may be below that of the current version:
+            within requests, or over all rows where these have no requests.
         tolerances: Other tolerances, by objective.
         evidence: 'harm' refuses a version that is proven to be worse than the tolerance allows:
             its whole paired interval lies below. 'safety' refuses one that is not proven to be
@@ -133,30 +139,62 @@ def change_of(
     )
 
 
+def request_change_of(
+    fused: np.ndarray, old: np.ndarray, log: Log, objective: int, level: float = 0.95
+) -> Interval | None:
+    """Return the same within requests; None where no request has an AUC of the objective.
+
+    What either score gives to a whole request is no part of it. The interval is as wide as few
+    requests leave it.
+    """
+    if log.request is None:
+        return None
+    outcomes, weight = outcomes_of(log, [objective]), log.sample_weight
+    (after, moves), (before, shared) = (
+        grouped_auc_influence(scores, outcomes, log.request, sample_weight=weight)
+        for scores in (fused, old)
+    )
+    units = (moves - shared)[~np.isnan(moves[:, 0])]
+    if not len(units):
+        return None
+    (reach,) = interval_of_sums((units**2).sum(axis=0), len(units), 1, level)
+    moved = Interval.around(float((after - before)[0]), float(reach), level)
+    return _widened(moved, len(units) - 1)
+
+
 def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> Iterator[Check]:
+    """Compare each AUC within requests where rows have them; a ranking changes nothing else."""
     for m, (name, sign) in enumerate(zip(log.schema.names, log.schema.signs, strict=True)):
-        moved = _of_few(change_of(fused, old, log, m, rules.level), log, m)
+        whole = change_of(fused, old, log, m, rules.level)
+        moved = request_change_of(fused, old, log, m, rules.level)
+        what, beside = "AUC within requests", f"; over all rows by {whole.estimate:+.4f}"
+        if moved is None:
+            moved, what, beside = _of_few(whole, log, m), "AUC", ""
+            if log.request is not None:
+                what = "no request has both labels, so AUC over all rows counts; it"
         least = -rules.tolerances.get(name, rules.tolerance)
         # Of an unwanted objective it is a rise that does harm.
         worst, best = (moved.low, moved.high) if sign > 0 else (-moved.high, -moved.low)
         passed = bool((worst if rules.evidence == "safety" else best) >= least)
         may = f"it may {'fall' if sign > 0 else 'rise, as it is unwanted,'} by {-least:g}"
-        yield Check(f"auc {name}", passed, f"AUC changes by {_signed(moved)}; {may}")
+        yield Check(f"auc {name}", passed, f"{what} changes by {_signed(moved)}{beside}; {may}")
 
 
 def _of_few(moved: Interval, log: Log, objective: int) -> Interval:
-    """Return the interval as wide as few requests with a label of the rarer class leave it.
-
-    How much these differ is known from themselves alone: Student's distribution in place of the
-    normal, and of a single request nothing is known.
-    """
+    """Return the interval as wide as few requests with a label of the rarer class leave it."""
     labels, _ = log.shown_labels(objective)
     units = np.arange(log.rows) if log.request is None else log.request
     units = units if log.shown is None else units[log.shown[:, objective]]
     if log.schema.names[objective] in log.schema.graded:
-        free = len(np.unique(units)) - 1
-    else:
-        free = min(len(np.unique(units[labels == value])) for value in (0, 1)) - 1
+        return _widened(moved, len(np.unique(units)) - 1)
+    return _widened(moved, min(len(np.unique(units[labels == v])) for v in (0, 1)) - 1)
+
+
+def _widened(moved: Interval, free: int) -> Interval:
+    """Return an interval with Student's distribution in place of the normal.
+
+    How much few requests differ is known from themselves alone, and of a single one nothing is.
+    """
     if free < 1:
         return replace(moved, low=-np.inf, high=np.inf)
     reach = (moved.high - moved.estimate) * _student(moved.level, free)

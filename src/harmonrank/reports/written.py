@@ -43,7 +43,7 @@ def _frontier(
     result: Frontier, path: str | Path, *, title: str = "", chosen: int | None = None
 ) -> None:
     title = title or f"What {result.method} can trade"
-    write_page(frontier_page(title, result, run_of(), chosen, result.guarded), path)
+    write_page(frontier_page(title, result, run_of(), chosen), path)
 
 
 @write_report.register

@@ -81,6 +81,8 @@ class QualityFacts(_Part, frozen=True):
         exact_auc: By true probabilities, where they are known.
         exact_auc_sum: Their weighted sum.
         ceiling: The best possible one.
+        requests: The same within requests, whose order is all that a ranking decides; None where no
+            request has both labels, and in records of releases that did not measure it.
     """
 
     batches: Count
@@ -89,9 +91,10 @@ class QualityFacts(_Part, frozen=True):
     auc_ci: dict[str, tuple[float | None, float | None]]
     auc_sum: float | None
     ci: tuple[float | None, float | None]
-    exact_auc: dict[str, float | None] | None
-    exact_auc_sum: float | None
-    ceiling: float | None
+    exact_auc: dict[str, float | None] | None = None
+    exact_auc_sum: float | None = None
+    ceiling: float | None = None
+    requests: "QualityFacts | None" = None
 
 
 class StreamStarted(_Event, frozen=True, tag="started"):

@@ -102,16 +102,21 @@ def _families(totals: StreamTotals) -> Iterator[tuple[str, str, str, Mapping[str
         yield name, text, "", {"": getattr(totals, attribute)}
     seconds = None if watermark is None else watermark.timestamp()
     yield "watermark_seconds", "The watermark, since 1970.", "", {"": seconds}
+    within = None if window is None else window.requests
+    request_sum = None if within is None else within.auc_sum
+    yield "request_auc_sum", "Weighted sum of the AUCs within requests.", "", {"": request_sum}
     auc_sum = None if window is None else window.auc_sum
-    yield "auc_sum", "Weighted sum of the prequential AUCs.", "", {"": auc_sum}
+    yield "auc_sum", "Weighted sum of the AUCs over all rows.", "", {"": auc_sum}
     text = "Scores whose upstream model was replaced in the last interval."
     yield "upstream_replaced", text, "", {"": len(totals.replaced)}
     outcomes = {"published": totals.published, "refused": totals.refused}
     yield "versions_total", "Versions that were offered to the registry.", "outcome", outcomes
     yield "aside_total", "Events set aside.", "reason", totals.aside
     yield "retries_total", "What was tried again.", "what", totals.retries
-    areas = {} if window is None else window.auc
-    yield "auc", "Prequential AUC over the sliding window.", "objective", areas
+    text = "Prequential AUC of the sliding window, within requests."
+    yield "request_auc", text, "objective", {} if within is None else within.auc
+    text = "Prequential AUC of the sliding window, over all rows."
+    yield "auc", text, "objective", {} if window is None else window.auc
     text = "Population stability index of a score against the last learned batch."
     yield "psi", text, "score", {name: move.psi for name, move in moves.items()}
     text = "Change of a score's median, in standard deviations."

@@ -20,6 +20,7 @@ from harmonrank.streaming.loop_events import (
     IntervalCompleted,
     LoopEvent,
     Publication,
+    QualityFacts,
     RetryPlanned,
     SourceNoted,
     StreamStarted,
@@ -112,7 +113,7 @@ class StreamShow:
     @_say.register
     def _learned(self, event: BatchLearned) -> None:
         window, rate = event.window, event.rows_per_second
-        quality = "" if window is None else f", AUC-sum {_number(window.auc_sum)}"
+        quality = "" if window is None else f", AUC-sum {_sums(window)}"
         speed = "" if rate is None else f" ({rate:,.0f} rows/s)"
         said = "not published" if event.version is None else _outcome(event.version)
         said += "" if event.held is None else f": {event.held}"
@@ -148,6 +149,14 @@ class StreamShow:
         return Group(grid, Text(trouble, style="red"))
 
 
+def _sums(window: QualityFacts) -> str:
+    """Return the AUC-sum within requests, where it is known, and over all rows."""
+    whole = _number(window.auc_sum)
+    if window.requests is None:
+        return whole
+    return f"{_number(window.requests.auc_sum)} in requests, {whole} over all rows"
+
+
 def _facts(totals: StreamTotals) -> list[tuple[str, str]]:
     """Return the rows of the live view."""
     rate = "" if totals.rows_per_second is None else f", {totals.rows_per_second:,.0f} rows/s"
@@ -158,9 +167,11 @@ def _facts(totals: StreamTotals) -> list[tuple[str, str]]:
     if totals.watermark is not None:
         facts.append(("watermark", f"{totals.watermark:%Y-%m-%d %H:%M:%S}"))
     if (window := totals.window) is not None:
-        areas = "  ".join(f"{name} {_number(value)}" for name, value in window.auc.items())
-        facts.append(("AUC", areas))
-        facts.append(("sum", f"{_number(window.auc_sum)} over {window.batches} batches"))
+        within = {} if window.requests is None else window.requests.auc
+        for where, found in (("AUC in requests", within), ("AUC, all rows", window.auc)):
+            areas = "  ".join(f"{name} {_number(value)}" for name, value in found.items())
+            facts += [(where, areas)] * bool(areas)
+        facts.append(("AUC-sum", f"{_sums(window)}, {window.batches} batches"))
     last = "" if totals.version is None else f"; last: {_outcome(totals.version)}"
     facts.append(("versions", f"{totals.published} published, {totals.refused} refused{last}"))
     if totals.aside:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Source
+from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.frontier._floors import Floor
 from harmonrank.evaluation.frontier._guarded import Guarded, guarded_by
 from harmonrank.evaluation.frontier._refit import Refit, refits_of
@@ -36,6 +37,7 @@ class Front:
         volume: Hypervolume above the reference; None beyond five objectives.
         reference: (M,) what a random order has.
         knee: The number of the point where the front bends most.
+        today: (M,) of what ranks today, if it was named.
     """
 
     figures: np.ndarray
@@ -43,6 +45,7 @@ class Front:
     volume: float | None
     reference: np.ndarray
     knee: int
+    today: np.ndarray | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the JSON says of the whole front."""
@@ -51,6 +54,7 @@ class Front:
             "hypervolume": self.volume,
             "reference": self.reference.tolist(),
             "knee": self.knee,
+            "today": None if self.today is None else self.today.tolist(),
         }
 
 
@@ -65,7 +69,8 @@ class Frontier:
         weights: (points, M) of mean size 1; below 0 for unwanted objectives.
         count: (M,) what each AUC counts in the sum.
         auc: AUC over all rows.
-        request_auc: Per-request AUC; None without requests.
+        request_auc: AUC within requests; None without requests.
+        within: Whether it decides: sums, knee, named points and floors are by it then.
         events: Events of each objective among the first k of a request; None without requests.
         best: The front of the true probabilities, in a world; its points are their own.
         value: What an event is worth, where the model says so.
@@ -73,6 +78,7 @@ class Frontier:
         unwanted: Objectives of which less is better.
         guarded: What the search for weights that keep floors found, if there were any.
         refits: Some of the points, fitted for.
+        baseline: The column or formula that ranks today, if it was named.
     """
 
     method: str
@@ -91,12 +97,30 @@ class Frontier:
     unwanted: tuple[str, ...] = ()
     guarded: Guarded | None = None
     refits: tuple[Refit, ...] = ()
+    within: bool = False
+    baseline: str | None = None
+
+    @property
+    def decisive(self) -> Front:
+        """The front that decides: AUC within requests where rows have it, else over all rows."""
+        return self.request_auc if self.within and self.request_auc is not None else self.auc
+
+    @property
+    def where(self) -> str:
+        """The same as an adverb."""
+        return "within requests" if self.within else "over all rows"
 
     @property
     def sums(self) -> np.ndarray:
-        """The weighted AUC-sum of each point, by what each AUC counts now."""
-        found: np.ndarray = self.auc.figures @ self.count
+        """The weighted sum of each point's AUCs that decide, by what each counts now."""
+        found: np.ndarray = self.decisive.figures @ self.count
         return found
+
+    @property
+    def today(self) -> float | None:
+        """The same sum of what ranks today; None if it was not named."""
+        areas = self.decisive.today
+        return None if areas is None else float(areas @ self.count)
 
     @property
     def signs(self) -> np.ndarray:
@@ -124,7 +148,7 @@ class Frontier:
 
     def chosen(self, text: str) -> tuple[int | None, dict[str, float]]:
         """Return the number of the point that a name or number means, and its weights."""
-        known = {**self.named, "knee": self.auc.knee, "current": CURRENT}
+        known = {**self.named, "knee": self.decisive.knee, "current": CURRENT}
         if text in known:
             return known[text], self.point(known[text])
         if text.isdecimal():
@@ -143,12 +167,14 @@ class Frontier:
     def listed(self) -> dict[int, str]:
         """Return the points that a reader looks at first, and what each is."""
         found: dict[int, list[str]] = {CURRENT: ["current"]}
-        found.setdefault(self.auc.knee, []).append("knee")
+        found.setdefault(self.decisive.knee, []).append("knee")
         for name, number in self.named.items():
             # One that has the current weights is no other point.
             same = np.allclose(self.weights[number], self.weights[CURRENT], rtol=1e-9)
             found.setdefault(CURRENT if same else number, []).append(name)
-        good = np.where(self.auc.unbeaten[:, None], self.auc.figures * self.signs, -np.inf)
+        good = np.where(
+            self.decisive.unbeaten[:, None], self.decisive.figures * self.signs, -np.inf
+        )
         for name, number in zip(self.names, good.argmax(axis=0).tolist(), strict=True):
             most = "least" if name in self.unwanted else "most"
             found.setdefault(number, []).append(f"{most} {name}")
@@ -158,16 +184,16 @@ class Frontier:
 
     def _spread(self, taken: list[int]) -> list[int]:
         """Return some more unbeaten points, each as far as can be from those before it."""
-        front = np.flatnonzero(self.auc.unbeaten)
-        span = np.ptp(self.auc.figures[front], axis=0)
-        scaled = self.auc.figures / np.where(span > 0, span, 1.0)
+        front = np.flatnonzero(self.decisive.unbeaten)
+        span = np.ptp(self.decisive.figures[front], axis=0)
+        scaled = self.decisive.figures / np.where(span > 0, span, 1.0)
         more: list[int] = []
         while len(more) < _OTHERS:
             near = np.linalg.norm(scaled[front][:, None] - scaled[taken + more], axis=2).min(axis=1)
             if near.max() < 0.1:
                 break
             more.append(int(front[near.argmax()]))
-        return sorted(more, key=lambda number: -self.auc.figures[number, 0])
+        return sorted(more, key=lambda number: -self.decisive.figures[number, 0])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all points and fronts as JSON parts."""
@@ -181,7 +207,8 @@ class Frontier:
             {
                 "number": number,
                 "weights": by_name(weights),
-                "auc_sum": float(self.sums[number]),
+                "auc_sum": float(self.auc.figures[number] @ self.count),
+                **({"request_auc_sum": float(self.sums[number])} if self.within else {}),
                 **{name: by_name(front.figures[number]) for name, front in known.items()},
                 "unbeaten": {name: bool(f.unbeaten[number]) for name, f in known.items()},
             }
@@ -197,7 +224,9 @@ class Frontier:
             "count": by_name(self.count),
             "value": self.value,
             "named": dict(self.named),
-            "knee": self.auc.knee,
+            "criterion": self.where.removeprefix("over "),
+            "baseline": self.baseline,
+            "knee": self.decisive.knee,
             "fronts": {name: front.to_dict() for name, front in known.items()},
             "best_possible": None if self.best is None else self.best.to_dict(),
             "points": points,
@@ -216,6 +245,7 @@ def frontier(
     keep: Sequence[str] = (),
     level: float = 0.95,
     refit: Source | None = None,
+    baseline: str | Baseline | None = None,
     on_step: Callable[[int, int], None] = lambda *_: None,
     on_refit: Callable[[int], None] = lambda _: None,
 ) -> Frontier:
@@ -228,13 +258,14 @@ def frontier(
         k: Of the events among the first k of a request.
         points: Weights to try, at most.
         keep: Floors, such as 'buy>=0.75' or 'like>=current-0.002': the weights of the best AUC-sum
-            are searched for which all hold.
+            are searched for which all hold. 'click>=today' needs a baseline.
         level: Of the interval whose lower end must hold a floor; 0 asks for no margin.
         refit: Training rows: also fit for the weights of a few points.
+        baseline: What ranks today, as a column of the table or a formula over its columns.
         on_step: Called with the points done and the points in all.
         on_refit: Called with the number of every point that was fitted for.
     """
-    sweep = Sweep.of(model, table, count=weights)
+    sweep = Sweep.of(model, table, count=weights, baseline=baseline)
     floors = [Floor.parse(text, sweep.names, sweep.unwanted) for text in keep]
     guarded = guarded_by(sweep, floors, level=level) if floors else None
     more = {}
@@ -245,7 +276,7 @@ def frontier(
     if refit is None:
         return found
     at = {number: found.weights[number] for number in list(found.listed())[:_REFITS]}
-    swept = found.auc.figures
+    swept = found.decisive.figures
     return replace(found, refits=refits_of(sweep, at, swept, refit, on_refit=on_refit))
 
 
@@ -276,14 +307,16 @@ def frontier_of(
     weights = np.concatenate([sweep.weights[None], grid, last])
     weights = weights * (M / np.abs(weights).sum(axis=1, keepdims=True))
     areas, within, events, best = [], [], [], []
-    for number, each in enumerate(weights):
+    # Last comes what ranks today, which is no point of the fit.
+    tried = [*weights, *([] if sweep.today is None else [None])]
+    for number, each in enumerate(tried):
         areas.append(sweep.areas(each))
         if sweep.log.request is not None:
             within.append(sweep.request_areas(each))
             events.append(sweep.events(each, k))
-        if sweep.best is not None:
+        if sweep.best is not None and each is not None:
             best.append(sweep.best.areas(each))
-        on_step(number + 1, len(weights))
+        on_step(number + 1, len(tried))
     random = sweep.random_events(k)
     worth = model.schema.values_with(None)
     chance = np.full(M, 0.5)
@@ -294,28 +327,28 @@ def frontier_of(
         k=k,
         weights=weights * signs,
         count=sweep.count * signs,
-        auc=_front(areas, chance, sweep.shown),
-        request_auc=_front(within, chance, sweep.shown) if within else None,
-        events=None if random is None else _front(events, random, lambda found: found * signs),
-        best=_front(best, chance, sweep.shown) if best else None,
+        auc=_front(areas, chance, signs, points=len(weights)),
+        request_auc=_front(within, chance, signs, points=len(weights)) if within else None,
+        events=None if random is None else _front(events, random, signs, points=len(weights)),
+        best=_front(best, chance, signs, points=len(weights)) if best else None,
         value=None if worth is None else dict(zip(sweep.names, worth.tolist(), strict=True)),
         named={name: number for number, name in enumerate(named, 1 + len(grid))},
         exact=sweep.exact,
         unwanted=sweep.unwanted,
+        within=sweep.within,
+        baseline=None if sweep.today is None else sweep.today.text,
     )
 
 
-def _front(
-    rows: list[Any], reference: np.ndarray, shown: Callable[[np.ndarray], np.ndarray]
-) -> Front:
-    """Compare the points by the objectives that have a figure, of which more is better.
+def _front(rows: list[Any], reference: np.ndarray, signs: np.ndarray, *, points: int) -> Front:
+    """Compare the points by the objectives that have a figure.
 
-    What is kept is as people read it: less of an unwanted objective is better.
+    What comes after the points is the figures of what ranks today.
     """
-    figures = np.stack(rows)
+    figures = np.stack(rows[:points])
     known = np.isfinite(figures).all(axis=0)
-    better = figures[:, known]
-    volume = None
+    better, volume = (figures * signs)[:, known], None
     if 1 <= known.sum() <= _MOST_DIMENSIONS:
-        volume = hypervolume(better, reference[known])
-    return Front(shown(figures), pareto_front(better), volume, shown(reference), knee(better))
+        volume = hypervolume(better, (reference * signs)[known])
+    today = rows[points] if len(rows) > points else None
+    return Front(figures, pareto_front(better), volume, reference, knee(better), today)

@@ -8,7 +8,7 @@ objectives with a floor rise. λ_m is the price of a floor, what the sum would g
 __all__ = ["Guarded", "guarded_by"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ class Guarded:
         prices: By objective, what the AUC-sum would gain if its floor were lowered by a unit.
         conflict: Floors that cannot hold together though any fewer of them can; empty if feasible.
         margin: Whether a floor must hold at the lower end of an interval.
+        where: Which AUC floors and sums are by: "within requests" or "over all rows".
     """
 
     names: tuple[str, ...]
@@ -44,6 +45,7 @@ class Guarded:
     prices: dict[str, float]
     conflict: tuple[Floor, ...] = ()
     margin: bool = True
+    where: str = "over all rows"
 
     @property
     def short(self) -> float:
@@ -62,7 +64,8 @@ class Guarded:
                 f"lowered by {self.short:.4f}."
             )
         change = self.point.total - self.current.total
-        return f"{kept} can be kept: AUC-sum {self.point.total:.4f}, {change:+.4f} against now."
+        total = f"AUC-sum {self.where} {self.point.total:.4f}"
+        return f"{kept} can be kept: {total}, {change:+.4f} against now."
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON parts."""
@@ -82,6 +85,7 @@ class Guarded:
             "auc": named(self.point.areas),
             "auc_sum": self.point.total,
             "current": {"auc": named(self.current.areas), "auc_sum": self.current.total},
+            "criterion": self.where.removeprefix("over "),
         }
 
 
@@ -97,15 +101,26 @@ def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) ->
         raise UsageError("There must be at least one floor. Got none.")
     trials = Trials(sweep, floors, level)
     current, found = trials.trial(sweep.weights), price_floors(trials)
+    feasible, prices = True, dict[str, float]()
+    conflict: tuple[Floor, ...] = ()
     if found is None:
         nearest = nearest_to(trials)
-        if nearest.worst < 0 and trials.best is None:
-            conflict = conflict_of(sweep, floors, level)
-            found = nearest.shown(sweep)
-            now = current.shown(sweep)
-            return Guarded(sweep.names, trials.floors, False, found, now, {}, conflict, level > 0)
-        found = eased(trials, nearest if nearest.worst >= 0 else trials.best or nearest)
-    prices = prices_of(found.weights, sweep.count)
-    named = {sweep.names[m]: float(prices[m]) for m in sorted(set(trials.columns))}
-    point, now = found.shown(sweep), current.shown(sweep)
-    return Guarded(sweep.names, trials.floors, True, point, now, named, (), level > 0)
+        feasible = nearest.worst >= 0 or trials.best is not None
+        if feasible:
+            found = eased(trials, nearest if nearest.worst >= 0 else trials.best or nearest)
+        else:
+            found, conflict = nearest, conflict_of(sweep, floors, level)
+    if feasible:
+        each = prices_of(found.weights, sweep.count)
+        prices = {sweep.names[m]: float(each[m]) for m in sorted(set(trials.columns))}
+    return Guarded(
+        names=sweep.names,
+        floors=trials.floors,
+        feasible=feasible,
+        point=replace(found, weights=found.weights * sweep.signs),
+        current=current,
+        prices=prices,
+        conflict=conflict,
+        margin=level > 0,
+        where="within requests" if sweep.within else "over all rows",
+    )

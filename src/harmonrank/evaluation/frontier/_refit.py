@@ -59,7 +59,7 @@ def refits_of(
     Args:
         sweep: The one fit on the rows.
         points: The weights of each point, by number.
-        figures: (points, M) the AUCs of the one fit.
+        figures: (points, M) the AUCs of the one fit that decide.
         train: Training rows.
         seed: Of every fit.
         on_refit: Called with the number of every point that was fitted for.
@@ -70,7 +70,7 @@ def refits_of(
         schema = replace(model.schema, weights=named, value={})
         again = type(model)(**asdict(model.config)).fit(train, schema, seed=seed)
         fitted = Sweep.of(again, sweep.log)
-        areas = fitted.shown(fitted.areas(weights * fitted.signs))
+        areas = fitted.decisive(weights * fitted.signs)
         found.append(Refit(number, weights, figures[number], areas))
         on_refit(number)
     return tuple(found)

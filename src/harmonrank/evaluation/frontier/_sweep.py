@@ -11,13 +11,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.data import Log, Source
+from harmonrank.data import Log, Source, read_log
 from harmonrank.data.kinds import lineage
+from harmonrank.evaluation.baseline import Baseline
 from harmonrank.fusion import Method
 from harmonrank.fusion.fit import evaluation_log
+from harmonrank.fusion.position import corrected
 from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.fusion.weights import weighted_sum
-from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc
+from harmonrank.metrics import (
+    auc,
+    auc_influence,
+    events_at_k,
+    grouped_auc,
+    grouped_auc_influence,
+    request_influence,
+)
 from harmonrank.support.errors import UsageError
 
 MOST_ROWS = 100_000
@@ -31,6 +40,8 @@ _MOST_OF_TWO = 101  # more do not make a line smoother
 class Sweep:
     """What it takes to measure s = Σ_m w_m p_m/(π_m(1−π_m)) for many w.
 
+    Where weights are None, it is what ranks today that is measured.
+
     Attributes:
         model: A fitted method with probabilities.
         log: The rows, in whole requests.
@@ -40,8 +51,9 @@ class Sweep:
         count: (M,) what the AUC of each objective counts in the sum; the same, unless told.
         same: (rows, M) parts for weights that count only objectives which the same rows show;
             None where every row shows all.
-        signs: (M,) −1 for an unwanted objective. It is searched and compared by 1 − AUC, the AUC
-            of its absence, with a weight from 0 up; `shown` and `signs` lead back.
+        signs: (M,) −1 for an unwanted objective, of which less is better. Its weights are from 0 up
+            here, like all others, and its parts are turned.
+        today: What ranks today, with the score of each row, if it was named.
     """
 
     model: Method
@@ -52,6 +64,7 @@ class Sweep:
     count: np.ndarray
     signs: np.ndarray
     same: np.ndarray | None = None
+    today: Baseline | None = None
 
     @classmethod
     def of(
@@ -61,6 +74,7 @@ class Sweep:
         *,
         count: Mapping[str, float] | None = None,
         rows: int = MOST_ROWS,
+        baseline: str | Baseline | None = None,
     ) -> Self:
         """Read labelled rows, at most so many of them, and score them once.
 
@@ -74,7 +88,12 @@ class Sweep:
             )
         if len(model.schema.names) < 2:
             raise UsageError("A frontier needs at least two objectives. Got one.")
-        log = _whole_requests(evaluation_log(table, model.schema), rows)
+        log, today = evaluation_log(table, model.schema), Baseline.of(baseline, table)
+        kept = _whole_requests(log, rows)
+        if today is not None:
+            scores = today.counted(corrected(read_log(table, model.schema)))
+            today = replace(today, scores=scores[kept])
+        log = log.take(kept)
         log.require_both_classes("evaluated")
         labels = outcomes_of(log) if log.truth is None else true_outcomes(log)
         signs, same = model.schema.signs, None
@@ -83,7 +102,7 @@ class Sweep:
             same = np.asfortranarray(model.fuser.gains(log, np.eye(len(signs))[0]) * signs)
         now = model.fuser.weights().counted
         counted = now if count is None else model.schema.weights_with(count)
-        return cls(model, log, parts, labels, now * signs, counted * signs, signs, same)
+        return cls(model, log, parts, labels, now * signs, counted * signs, signs, same, today)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,8 +140,18 @@ class Sweep:
         parts = np.asfortranarray(self.log.truth / (self.signs * pi * (1 - pi)))
         return replace(self, parts=parts)
 
-    def fused(self, weights: np.ndarray) -> np.ndarray:
+    @cached_property
+    def within(self) -> bool:
+        """Whether every objective has an AUC within requests, so that this is what decides."""
+        areas = self.request_areas(self.weights)
+        return areas is not None and bool(np.isfinite(areas).all())
+
+    def fused(self, weights: np.ndarray | None) -> np.ndarray:
         """Return the fused score of each row."""
+        if weights is None:
+            if self.today is None:
+                raise UsageError("What ranks today is not known; name it by --baseline COLUMN.")
+            return self.today.scores
         schema, parts = self.log.schema, self.parts
         if self.same is not None:
             counted = [n for n, w in zip(self.names, weights, strict=True) if w]
@@ -130,54 +159,44 @@ class Sweep:
                 parts = self.same
         return weighted_sum(parts, weights)
 
-    def areas(self, weights: np.ndarray) -> np.ndarray:
-        """Return the AUC of each objective, (M,); 1 − AUC of an unwanted one."""
-        return self.shown(auc(self.fused(weights), self.labels, sample_weight=self.row_weight))
+    def decisive(self, weights: np.ndarray | None) -> np.ndarray:
+        """Return the AUC of each objective that decides, (M,): within requests if they have one."""
+        found = self.request_areas(weights) if self.within else None
+        return self.areas(weights) if found is None else found
 
-    def shown(self, areas: np.ndarray) -> np.ndarray:
-        """Return AUCs of what is wanted as AUCs of the labels, or the other way round."""
-        return np.where(self.signs < 0, 1 - areas, areas)
+    def areas(self, weights: np.ndarray | None) -> np.ndarray:
+        """Return the AUC of each objective over all rows, (M,)."""
+        return auc(self.fused(weights), self.labels, sample_weight=self.row_weight)
 
-    def shown_sum(self, total: float) -> float:
-        """Return the sum of what is wanted as Σ_m w_m AUC_m, in which unwanted AUCs count below 0.
+    def influence(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return `decisive` AUCs and the influence of each request (or row) on them.
 
-        w·(1 − AUC) of an unwanted objective is w more than −w·AUC.
+        A request without an AUC has nan.
         """
-        return total - float(self.count[self.signs < 0].sum())
-
-    def influence(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the AUC of each objective and the influence of each request (or row) on it."""
-        area, influence = auc_influence(
-            self.fused(weights), self.labels, sample_weight=self.row_weight
-        )
-        area, influence = self.shown(area), influence * self.signs
-        if self.log.request is None:
-            return area, influence / self.log.rows
-        codes = self._requests
-        units = [np.bincount(codes, column) for column in influence.T]
-        return area, np.stack(units, axis=1) / self.log.rows
+        fused, weight = self.fused(weights), self.row_weight
+        if self.within:
+            return grouped_auc_influence(fused, self.labels, self._requests, sample_weight=weight)
+        area, influence = auc_influence(fused, self.labels, sample_weight=weight)
+        if self.log.request is not None:
+            influence = request_influence(influence, self._requests)
+        return area, influence / self.log.rows
 
     @cached_property
     def _requests(self) -> np.ndarray:
         assert self.log.request is not None
         return np.unique(self.log.request, return_inverse=True)[1]
 
-    def request_areas(self, weights: np.ndarray) -> np.ndarray | None:
+    def request_areas(self, weights: np.ndarray | None) -> np.ndarray | None:
         """Return the per-request AUC of each objective; None without requests."""
         if self.log.request is None:
             return None
         weight = self.row_weight
-        found = grouped_auc(self.fused(weights), self.labels, self._requests, sample_weight=weight)
-        return self.shown(found.auc)
+        fused = self.fused(weights)
+        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight).auc
 
-    def events(self, weights: np.ndarray, k: int) -> np.ndarray | None:
-        """Return how many events of each objective the first k of a request hold.
-
-        Minus that number of an unwanted one, so that more is better.
-        """
-        if self.log.request is None:
-            return None
-        return self._events(self.fused(weights), k)
+    def events(self, weights: np.ndarray | None, k: int) -> np.ndarray | None:
+        """Return how many events of each objective the first k of a request hold."""
+        return None if self.log.request is None else self._events(self.fused(weights), k)
 
     def random_events(self, k: int) -> np.ndarray | None:
         """Return the same of a random order."""
@@ -185,23 +204,20 @@ class Sweep:
 
     def _events(self, fused: np.ndarray, k: int) -> np.ndarray:
         looked = None if self.exact else self.log.inverse
-        found = events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
-        return np.asarray(found * self.signs)
+        return events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
 
 
-def _whole_requests(log: Log, most: int) -> Log:
-    """Return requests drawn at random until there are so many rows, in their order."""
-    if log.rows <= most:
-        return log
-    if log.request is None:
-        return log.sampled(most)
+def _whole_requests(log: Log, most: int) -> np.ndarray:
+    """Return the rows of requests drawn at random until there are so many, in their order."""
+    if log.rows <= most or log.request is None:
+        return log.drawn(most)
     _, codes, sizes = np.unique(log.request, return_inverse=True, return_counts=True)
     # The same requests each time: the number of a point must not change its meaning.
     order = np.random.default_rng(0).permutation(len(sizes))
     kept = np.zeros(len(sizes), dtype=bool)
     kept[order[np.cumsum(sizes[order]) <= most]] = True
     kept[order[0]] = True
-    return log.take(np.flatnonzero(kept[codes]))
+    return np.flatnonzero(kept[codes])
 
 
 def weights_to_try(objectives: int, most: int) -> np.ndarray:

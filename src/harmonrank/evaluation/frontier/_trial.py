@@ -3,12 +3,12 @@
 __all__ = ["Trial", "Trials"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from harmonrank.evaluation.frontier._floors import Floor
+from harmonrank.evaluation.frontier._floors import CURRENT, Floor
 from harmonrank.evaluation.frontier._sweep import Sweep
 from harmonrank.support.errors import UsageError
 
@@ -18,8 +18,8 @@ class Trial:
     """What some weights reach.
 
     Attributes:
-        weights: (M,).
-        areas: (M,) AUCs; of an unwanted objective that of its absence, until `shown`.
+        weights: (M,) from 0 up; of a search's result below 0 for unwanted objectives.
+        areas: (M,) AUCs.
         total: Their sum, as they count.
         slack: (floors,) by how much the lower end of the interval is above the floor.
     """
@@ -34,19 +34,13 @@ class Trial:
         """The least slack; from 0 up all floors hold."""
         return float(self.slack.min())
 
-    def shown(self, sweep: Sweep) -> "Trial":
-        """Return it as people read it: AUCs of the labels, weights of the unwanted below 0."""
-        total = sweep.shown_sum(self.total)
-        return replace(
-            self, weights=self.weights * sweep.signs, areas=sweep.shown(self.areas), total=total
-        )
-
 
 class Trials:
     """Tries weights and remembers the best that holds all floors.
 
     A floor holds where the lower end of an interval does: of the AUC, or of its paired difference
-    to the AUC with the current weights. Requests are the sampling unit if they are known.
+    to the AUC with the current weights or today. AUCs are within requests where rows have these,
+    which are the sampling unit as well.
 
     Args:
         sweep: A model's heads on labelled rows, the current weights and what each AUC counts.
@@ -60,25 +54,30 @@ class Trials:
         self.sweep, self.floors = sweep, tuple(floors)
         self.columns = [sweep.names.index(floor.objective) for floor in floors]
         self._z = NormalDist().inv_cdf(0.5 + 0.5 * level) if level else 0.0
-        self._areas, self._units = sweep.influence(sweep.weights)
+        against = {CURRENT} | {floor.against for floor in floors if floor.relative}
+        self._against = {
+            name: sweep.influence(sweep.weights if name == CURRENT else None) for name in against
+        }
         self.best: Trial | None = None
 
     def trial(self, weights: np.ndarray) -> Trial:
         """Measure weights, which are scaled to a mean of 1."""
         weights = weights * (len(weights) / weights.sum())
         areas, units = self.sweep.influence(weights)
-        slack = np.empty(len(self.floors))
+        slack, signs = np.empty(len(self.floors)), self.sweep.signs
         for place, (floor, m) in enumerate(zip(self.floors, self.columns, strict=True)):
-            unit, area = units[:, m], areas[m]
+            unit, area = units[:, m], areas[m] - floor.least
             if floor.relative:
-                unit, area = unit - self._units[:, m], area - self._areas[m]
-            slack[place] = area - self._z * _error(unit) - floor.bound
-        found = Trial(weights, areas, float(areas @ self.sweep.count), slack)
+                before, units_before = self._against[floor.against]
+                unit, area = unit - units_before[:, m], area - before[m]
+            slack[place] = signs[m] * area - self._z * _error(unit)
+        found = Trial(weights, areas, float(areas @ (self.sweep.count * signs)), slack)
         if found.worst >= 0 and (self.best is None or found.total > self.best.total):
             self.best = found
         return found
 
 
 def _error(units: np.ndarray) -> float:
-    """Return the standard error of an AUC, given the influence of each unit on it."""
+    """Return the standard error of an AUC, given the influence of each unit that has one on it."""
+    units = units[~np.isnan(units)]
     return float(np.sqrt(len(units) / max(len(units) - 1, 1) * (units @ units)))

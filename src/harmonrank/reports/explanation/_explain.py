@@ -3,6 +3,7 @@
 __all__ = ["Explanation", "explain"]
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from harmonrank.reports.explanation._text import (
 )
 from harmonrank.reports.facts import run_of
 from harmonrank.reports.html import write_page
-from harmonrank.support.errors import UsageError
+from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.table import Table
 
 
@@ -42,6 +43,12 @@ class Explanation:
     facts: Mapping[str, Mapping[str, float]]
     rows: ModelExplanation | None = None
     row: RowExplanation | None = None
+
+    @property
+    def caution(self) -> str:
+        """What a reader should know before all else, in a sentence; empty if nothing."""
+        influence = None if self.rows is None else self.rows.influence
+        return (influence and influence.caution()) or ""
 
     @property
     def notes(self) -> list[str]:
@@ -81,6 +88,7 @@ class Explanation:
             **self.facts,
             "points": self.model.points,
             "notes": self.notes,
+            "caution": self.caution,
             **({} if health is None else {"health": health.to_dict()}),
             **rows,
             "examination": {str(place): chance for place, chance in curve.items()} or None,
@@ -92,7 +100,9 @@ class Explanation:
             raise UsageError("--row and --report explain rows; add --data TABLE.")
         title = title or f"Why {self.model.name} ranks as it does"
         table = replace(learned_table(self.model, self.facts), title="")
-        page = explanation_page(title, table, self.rows, run_of(), self.row, self.notes)
+        page = explanation_page(
+            title, table, self.rows, run_of(), self.row, self.notes, self.caution
+        )
         write_page(page, path)
 
 
@@ -109,7 +119,7 @@ def explain(
 
     Args:
         model: A fitted model.
-        table: Rows to explain it on; labels are not needed.
+        table: Rows to explain it on; labels only tell what other weights would cost.
         row: Explain this row among those of its request, from 0.
         add: What is added to each score of the row in turn, and taken off it.
         weights: Other objective weights, for methods that can change them after the fit.
@@ -126,8 +136,10 @@ def explain(
         model = model.reweighted(weights)
     log = read_log(table, model.schema, labels=False)
     request = model.schema.request
-    if row is not None and request is not None and request in column_names(table):
+    if request is not None and request in column_names(table):
         log = replace(log, request=_requests(table, request))
+    with suppress(DataError):  # There may be none, or none that can be measured by.
+        log = replace(log, labels=read_log(table, model.schema).labels)
     one = None if row is None else explain_row(model, log, row, add)
     return Explanation(model, facts, explain_model(model, log), one)
 

@@ -3,11 +3,12 @@
 __all__ = ["ModelExplanation", "explain_model"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
+from harmonrank.fusion.influence import Influence, influence_of
 from harmonrank.reports.model_facts import Curve, pulls_by_context, pulls_of, response_of
 
 _MOST_ROWS = 50_000
@@ -29,6 +30,7 @@ class ModelExplanation:
         responses: A curve per objective: the fused score, in its standard deviations, as that
             score moves.
         optimises: Which AUC the fit is for, over "all" rows or within "requests".
+        influence: How much each objective moves the order; None of methods without probabilities.
     """
 
     method: str
@@ -39,6 +41,7 @@ class ModelExplanation:
     by_context: Mapping[str, Mapping[str, tuple[float, ...]]]
     responses: tuple[Curve, ...]
     optimises: str = "all"
+    influence: Influence | None = None
 
     @property
     def formula(self) -> str:
@@ -54,6 +57,7 @@ class ModelExplanation:
         curves = zip(self.names, self.responses, strict=True)
         return {
             "rows": self.rows,
+            "influence": None if self.influence is None else asdict(self.influence),
             "pulls": dict(self.pulls),
             "by_context": {
                 column: {value: named(shares) for value, shares in values.items()}
@@ -75,4 +79,5 @@ def explain_model(model: Method, log: Log) -> ModelExplanation:
         by_context=pulls_by_context(model, some),
         responses=response_of(model, some),
         optimises=model.optimises,
+        influence=influence_of(model, log),
     )

@@ -23,6 +23,7 @@ def explanation_page(
     run: Run,
     row: RowExplanation | None = None,
     notes: Sequence[str] = (),
+    caution: str = "",
 ) -> str:
     """Return the page.
 
@@ -33,17 +34,22 @@ def explanation_page(
         run: How it was made.
         row: One row of them, explained first.
         notes: What cannot be said of this model.
+        caution: What a reader should know before all else.
     """
     parts = [] if row is None else [_row(row, notes)]
     parts += [section("model", tables=[facts])]
-    verdict = "" if row is None else next(row.sentences())
+    verdict = caution if row is None else next(row.sentences())
     return page(title, run, _cards(found, row), [*parts, *_effects(found)], verdict)
 
 
 def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
-    most = max(found.pulls, key=lambda name: found.pulls[name])
+    influence = found.influence
+    shares, what = found.pulls, "of the fused score's movement"
+    if influence is not None:
+        shares, what = influence.shares, f"of the influence on the order {influence.where}"
+    most = max(shares, key=lambda name: shares[name])
     cards: list[Card] = [
-        ("Moves most", most, f"{found.pulls[most]:.1%} of the fused score's movement"),
+        ("Moves most", most, f"{shares[most]:.1%} {what}"),
         ("Rows", f"{found.rows:,}", "looked at"),
     ]
     if row is not None:
@@ -54,8 +60,10 @@ def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
 
 def _effects(found: ModelExplanation) -> Iterator[Section]:
     method, names = found.method, found.names
+    influence = {} if found.influence is None else found.influence.shares
     shares = {
         found.formula: [found.effective[name] for name in names],
+        **({"influence on the order": list(influence.values())} if influence else {}),
         method: [found.pulls[name] for name in names],
     }
     responses, looks = {method: found.responses}, {method: {"color": plots.ACCENT, "dash": "solid"}}

@@ -48,10 +48,12 @@ def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Ta
 
 
 def pull_table(found: ModelExplanation) -> Table:
-    """Return a row per objective: its weight, what its score moves, and how."""
+    """Return a row per objective: its weight, its influence, what its score moves, and how."""
+    influence = found.influence
     columns = (
         Column("objective"),
         Column("effective", ".1%"),
+        *[Column("influence", ".1%")] * (influence is not None),
         Column("moves", ".1%"),
         Column("from", ".3%"),
         Column("to", ".3%"),
@@ -62,6 +64,7 @@ def pull_table(found: ModelExplanation) -> Table:
         (
             name,
             found.effective[name],
+            *([] if influence is None else [influence.shares[name]]),
             found.pulls[name],
             curve.x[0],
             curve.x[-1],
@@ -70,9 +73,12 @@ def pull_table(found: ModelExplanation) -> Table:
         )
         for name, curve in zip(found.names, found.responses, strict=True)
     ]
+    order = "" if influence is None else f"share of the fused score's variance {influence.where}"
     notes = (
-        f"Effective: {found.formula}, what a unit of probability counts. Moves: share of the fused "
-        "score's movement as each score goes from its 10th to its 90th percentile.",
+        f"Effective: {found.formula}, what a unit of probability counts. "
+        + f"Influence on the order: {order}. " * bool(order)
+        + "Moves: share of the fused score's movement as each score goes from its 10th to its 90th "
+        "percentile.",
         f"Response: the fused score as that score moves and others rest, on {found.rows:,} rows.",
     )
     return Table(columns, tuple(rows), title=f"Method: {found.method}", notes=notes)

@@ -2,18 +2,19 @@
 
 __all__ = ["BEST", "REACHED", "front_plots", "pairs_of"]
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from harmonrank.evaluation.baseline import TODAY
 from harmonrank.evaluation.frontier import Front, Frontier
 from harmonrank.metrics import pareto_front
 from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, line, plot, scatter
 from harmonrank.support.table import table_of
 
-_SIGNS = {"current": "diamond", "knee": "star"}
+_SIGNS = {"current": "diamond", "knee": "star", TODAY: "cross"}
 Point: TypeAlias = tuple[float, float]
 BEST, REACHED = "best possible", "reached"
 """The lines of a chart."""
@@ -74,6 +75,7 @@ def _plot(
     data += [
         _points(frontier, figures, others, hover, **_dots(front.unbeaten[others])),
         _points(frontier, figures, list(named), hover, **_marks(list(named.values()))),
+        *_today(front, pair, hover),
         *more(first, second),
     ]
     heads = ("point", f"{what} {first}", f"{what} {second}")
@@ -119,6 +121,13 @@ def _points(
     look |= {"ids": list(map(str, numbers)), "customdata": weights, "selected": _PICKED}
     said = f"point %{{id}}<br>{hover}<br>weights: %{{customdata}}"
     return scatter("points", x, y, said, **look)
+
+
+def _today(front: Front, pair: list[int], hover: str) -> Iterator[dict[str, Any]]:
+    """Yield a mark where what ranks today stands, which is no point of the fit."""
+    if front.today is not None:
+        x, y = front.today[pair].tolist()
+        yield scatter(TODAY, [x], [y], f"{TODAY}<br>{hover}", **_marks([TODAY]))
 
 
 def _dots(unbeaten: np.ndarray) -> dict[str, Any]:

@@ -4,9 +4,14 @@ __all__ = ["frontier_page"]
 
 from dataclasses import replace
 
-from harmonrank.evaluation.frontier import Frontier, Guarded
+from harmonrank.evaluation.frontier import Frontier
 from harmonrank.reports.frontier._charts import front_plots
-from harmonrank.reports.frontier._text import floor_table, frontier_table, volume_words
+from harmonrank.reports.frontier._text import (
+    floor_table,
+    frontier_table,
+    today_words,
+    volume_words,
+)
 from harmonrank.reports.html import Card, Section, page, section
 from harmonrank.reports.run import Run
 
@@ -14,13 +19,7 @@ _MOST_PAIRS = 6
 _FEWER = 4
 
 
-def frontier_page(
-    title: str,
-    frontier: Frontier,
-    run: Run,
-    chosen: int | None = None,
-    guarded: Guarded | None = None,
-) -> str:
+def frontier_page(title: str, frontier: Frontier, run: Run, chosen: int | None = None) -> str:
     """Return the page.
 
     Args:
@@ -28,24 +27,25 @@ def frontier_page(
         frontier: All points.
         run: How it was made.
         chosen: The number of the point that is chosen; none if left out.
-        guarded: What the search for floors found.
     """
-    parts, verdict = frontier_sections(frontier, chosen), ""
-    if guarded is not None:
-        verdict = guarded.sentence()
-        parts.insert(0, section("floors", tables=[floor_table(guarded)], guarded=guarded))
+    parts, verdict = frontier_sections(frontier, chosen), today_words(frontier) or ""
+    if (floors := floor_table(frontier)) is not None and frontier.guarded is not None:
+        verdict = f"{frontier.guarded.sentence()} {verdict}".strip()
+        parts.insert(0, section("floors", tables=[floors], guarded=frontier.guarded))
     return page(title, run, _cards(frontier), parts, verdict)
 
 
 def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Section]:
     """Return the points, then the charts of each kind of figure."""
-    table = replace(frontier_table(frontier, chosen), notes=())
+    table = replace(frontier_table(frontier, chosen), title="", notes=())
     parts, picks = [section("points", tables=[table], frontier=frontier)], _picks(frontier)
-    for front, what, key, most in (
-        (frontier.auc, "AUC", "auc", _MOST_PAIRS),
-        (frontier.request_auc, "request AUC", "request", _FEWER),
-        (frontier.events, f"events at {frontier.k}", "events", _FEWER),
-    ):
+    fronts = [
+        (frontier.auc, "AUC", "auc"),
+        (frontier.request_auc, "request AUC", "request"),
+        (frontier.events, f"events at {frontier.k}", "events"),
+    ]
+    for front, what, key in sorted(fronts, key=lambda each: each[0] is not frontier.decisive):
+        most = _MOST_PAIRS if front is frontier.decisive else _FEWER
         if front is not None and front.unbeaten.any():
             plots = front_plots(frontier, front, what, key, most)
             parts.append(section(f"{key}-trade-offs", plots, picks=picks, frontier=frontier))
@@ -53,22 +53,28 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
 
 
 def _cards(frontier: Frontier) -> list[Card]:
-    front = frontier.auc
+    front = frontier.decisive
     volume = "–" if front.volume is None else f"{front.volume:.3g}"
-    best = None if frontier.best is None else frontier.best.volume
+    best = None if frontier.best is None or frontier.within else frontier.best.volume
     possible = volume_words(frontier) if best is None else f"of at best {best:.3g}"
+    today: list[Card] = []
+    if frontier.today is not None:
+        today = [
+            ("Today", f"{frontier.today:.4f}", f"AUC-sum {frontier.where} of what ranks today")
+        ]
     return [
         ("Objectives", str(len(frontier.names)), ", ".join(frontier.names)),
         ("Points", str(len(frontier.weights)), f"{int(front.unbeaten.sum())} unbeaten"),
         ("Knee", f"point {front.knee}", f"AUC-sum {frontier.sums[front.knee]:.4f}"),
-        ("Now", f"{frontier.sums[0]:.4f}", "AUC-sum with the weights of the model"),
+        *today,
+        ("Now", f"{frontier.sums[0]:.4f}", f"AUC-sum {frontier.where}, weights of the model"),
         ("Hypervolume", volume, possible),
     ]
 
 
 def _picks(frontier: Frontier) -> dict[str, str]:
     """Return what is said of each point when it is picked."""
-    named, areas = frontier.listed(), frontier.auc.figures
+    named, areas = frontier.listed(), frontier.decisive.figures
     found = {}
     for number, weights in enumerate(frontier.weights.tolist()):
         figures = zip(frontier.names, weights, areas[number], areas[number] - areas[0], strict=True)

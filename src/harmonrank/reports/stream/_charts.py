@@ -2,9 +2,9 @@
 
 __all__ = ["LINES", "drift_plots", "learner_plots", "pace_plots", "quality_plots"]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from harmonrank.reports.plots import MUTED, PALETTE, Plot, level, line, plot, styles
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
@@ -34,62 +34,69 @@ _BAND = "rgba(0,119,187,.16)"
 _UNITS = ((2 * 86_400.0, "days", 86_400.0), (7_200.0, "hours", 3_600.0), (180.0, "minutes", 60.0))
 
 End: TypeAlias = float | None
-Value: TypeAlias = "Callable[[QualityFacts], End]"
-Ends: TypeAlias = "Callable[[QualityFacts], tuple[End, End]]"
+
+
+class _Figures(NamedTuple):
+    """One figure of a quality: its estimate and interval, and what is exact."""
+
+    value: End = None
+    ends: tuple[End, End] = (None, None)
+    exact: End = None
+    ceiling: End = None
+
+    @classmethod
+    def of(cls, quality: "QualityFacts | None", name: str | None) -> Self:
+        """Return those of an objective, or of the sum."""
+        if quality is None:
+            return cls()
+        if name is None:
+            return cls(quality.auc_sum, quality.ci, quality.exact_auc_sum, quality.ceiling)
+        return cls(quality.auc[name], quality.auc_ci[name], (quality.exact_auc or {}).get(name))
 
 
 def quality_plots(history: StreamHistory) -> list[Plot]:
-    """Draw the prequential AUC-sum, then the AUC of each objective."""
-    if not history.objectives():
+    """Draw the prequential AUC-sum and AUC of each objective: within requests, then over all rows.
+
+    What is exact is known over all rows.
+    """
+    within = _area_plots(history.within_requests(), "request-auc", " within requests")
+    return within + _area_plots(history, "auc", " over all rows" if within else "")
+
+
+def _area_plots(history: StreamHistory, key: str, where: str) -> list[Plot]:
+    names = history.objectives()
+    if not names:
         return []
-    exact: dict[str, Value] = {"exact": lambda q: q.exact_auc_sum, "ceiling": lambda q: q.ceiling}
-    whole = _quality_plot(
-        history, "auc-sum", "AUC-sum", lambda q: q.auc_sum, lambda q: q.ci, exact, wide=True
-    )
-    return [whole, *(_objective_plot(history, name) for name in history.objectives())]
+    whole = _quality_plot(history, f"{key}-sum", f"AUC-sum{where}", None)
+    return [
+        whole,
+        *(_quality_plot(history, f"{key}-of-{n}", f"AUC of {n}{where}", n) for n in names),
+    ]
 
 
-def _objective_plot(history: StreamHistory, name: str) -> Plot:
-    return _quality_plot(
-        history,
-        f"auc-of-{name}",
-        f"AUC of {name}",
-        lambda q: q.auc[name],
-        lambda q: q.auc_ci[name],
-        {"exact": lambda q: None if q.exact_auc is None else q.exact_auc[name]},
-    )
-
-
-def _quality_plot(
-    history: StreamHistory,
-    key: str,
-    title: str,
-    value: Value,
-    ends: Ends,
-    others: Mapping[str, Value],
-    *,
-    wide: bool = False,
-) -> Plot:
+def _quality_plot(history: StreamHistory, key: str, title: str, name: str | None) -> Plot:
     """Draw the window's value with its interval, and of each batch its own and exact ones."""
-    known = [(b, q, v) for b, q in history.scored() if (v := value(q)) is not None]
-    times, values = [b.end for b, _, _ in known], [v for _, _, v in known]
-    single = [(b.end, v) for b, _, _ in known if b.batch and (v := value(b.batch)) is not None]
-    data = _band(times, [ends(q) for _, q, _ in known])
+    wide = name is None
+    told = [(b, _Figures.of(q, name), _Figures.of(b.batch, name)) for b, q in history.scored()]
+    told = [each for each in told if each[1].value is not None]
+    times, values = (
+        [b.end for b, _, _ in told],
+        [w.value for _, w, _ in told if w.value is not None],
+    )
+    data = _band(times, [window.ends for _, window, _ in told])
+    single = [(b.end, own.value) for b, _, own in told if own.value is not None]
     data += _line("each batch", [t for t, _ in single], [v for _, v in single])
     # What is exact has no chance in it, so that each batch can be told by itself.
-    extra = {
-        n: [None if b.batch is None else of(b.batch) for b, _, _ in known]
-        for n, of in others.items()
-    }
-    extra = {name: found for name, found in extra.items() if None not in found}
-    for name, found in extra.items():
-        data += _line(name, times, found)
+    exact = {n: [getattr(own, n) for _, _, own in told] for n in ("exact", "ceiling")}
+    extra = {n: found for n, found in exact.items() if None not in found}
+    for line_name, found in extra.items():
+        data += _line(line_name, times, found)
     # A small chart has no room for what every batch has.
     kinds = ("published", "recalibrated", "refused") if wide else ("recalibrated", "refused")
     data += _line("window", times, values) + line_marks(history, times, values, kinds)
     rows = [
-        (shown_time(b.end), b.rows, v, *ends(q), *(found[i] for found in extra.values()))
-        for i, (b, q, v) in enumerate(known)
+        (shown_time(b.end), b.rows, w.value, *w.ends, *(found[i] for found in extra.values()))
+        for i, (b, w, _) in enumerate(told)
     ]
     columns = ("until (UTC)", "rows", title, "from", "to", *extra)
     return plot(
@@ -98,7 +105,7 @@ def _quality_plot(
         data,
         newest_table(columns, rows, dict.fromkeys(columns[2:], ".4f")),
         x=time_axis(history),
-        y={"title": f"{title} (no unit)"},
+        y={"title": "AUC-sum (no unit)" if wide else "AUC (no unit)"},
         height=380 if wide else 260,
         wide=wide,
         **upright_lines(history, named=wide),

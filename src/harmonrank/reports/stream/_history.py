@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
+from msgspec import structs
+
 if TYPE_CHECKING:
     from harmonrank.streaming.loop_events import (
         BatchLearned,
@@ -26,6 +28,16 @@ class StreamHistory:
     def newest(self, most: int) -> Self:
         """Return the last of them, at most so many of each kind."""
         return replace(self, intervals=self.intervals[-most:], batches=self.batches[-most:])
+
+    def within_requests(self) -> Self:
+        """Return the same history by AUCs within requests, where they are known."""
+        found = [
+            structs.replace(
+                b, window=b.window and b.window.requests, batch=b.batch and b.batch.requests
+            )
+            for b in self.batches
+        ]
+        return replace(self, batches=found)
 
     def scored(self) -> "Iterator[tuple[BatchLearned, QualityFacts]]":
         """Yield the batches that a model had scored, and the quality of the window then."""

@@ -2,6 +2,8 @@
 
 __all__ = ["stream_page"]
 
+from typing import TYPE_CHECKING
+
 from harmonrank.reports.html import Card, Section, page, section
 from harmonrank.reports.plots import styles
 from harmonrank.reports.run import Run
@@ -15,6 +17,9 @@ from harmonrank.reports.stream._charts import (
 from harmonrank.reports.stream._history import StreamHistory
 from harmonrank.reports.stream._marks import KINDS, kind_of, shown_time
 from harmonrank.reports.stream._tables import aside_table, change_table, version_table
+
+if TYPE_CHECKING:
+    from harmonrank.streaming.loop_events import QualityFacts
 
 _MOST = 2_000  # of each kind of record: more would not be told apart on a screen
 
@@ -40,17 +45,23 @@ def stream_page(title: str, history: StreamHistory, run: Run) -> str:
 
 def _verdict(history: StreamHistory) -> str:
     """Return how the stream does, in a sentence."""
-    last = next((pair for pair in reversed(list(history.scored()))), None)
+    last = next(reversed(list(history.scored())), None)
     if last is None:
         return "No batch has been scored by a model yet."
     batch, quality = last
-    ends = quality.ci
-    total = "not known" if quality.auc_sum is None else f"{quality.auc_sum:.4f}"
-    range_ = "" if None in ends else f" ({ends[0]:.4f} to {ends[1]:.4f})"
-    exact = ""
+    within, exact = quality.requests, ""
     if quality.exact_auc_sum is not None and quality.ceiling is not None:
         exact = f"; exact, it is {quality.exact_auc_sum:.4f} of at most {quality.ceiling:.4f}"
-    return f"Until {shown_time(batch.end)} the AUC-sum of the window is {total}{range_}{exact}."
+    whole = f"{_total(quality)}{exact}"
+    if within is not None:
+        whole = f"{_total(within)} within requests, and over all rows {whole}"
+    return f"Until {shown_time(batch.end)} the AUC-sum of the window is {whole}."
+
+
+def _total(quality: "QualityFacts") -> str:
+    """Return the AUC-sum with its interval."""
+    total = "not known" if quality.auc_sum is None else f"{quality.auc_sum:.4f}"
+    return total if None in quality.ci else f"{total} ({quality.ci[0]:.4f} to {quality.ci[1]:.4f})"
 
 
 def _cards(history: StreamHistory) -> list[Card]:

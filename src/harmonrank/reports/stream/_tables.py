@@ -13,7 +13,7 @@ from harmonrank.reports.stream._marks import kind_of, shown_time
 from harmonrank.support.table import Style, Table, table_of
 
 if TYPE_CHECKING:
-    from harmonrank.streaming.loop_events import BatchLearned
+    from harmonrank.streaming.loop_events import BatchLearned, QualityFacts
 
 _MOST_ROWS = 200
 _MOST_LINES = 24
@@ -86,18 +86,20 @@ def aside_table(batches: "Sequence[BatchLearned]") -> Table:
 
 def stream_table(history: StreamHistory) -> Table:
     """Return the newest batches for a terminal: quality, versions, lag."""
+    within = {batch.end: quality for batch, quality in history.within_requests().scored()}
     rows = [
         (
             shown_time(batch.end),
             batch.rows,
-            None if batch.window is None else batch.window.auc_sum,
-            _ends(batch),
+            *_sum_and_ends(within.get(batch.end) if within else batch.window),
+            *[None if batch.window is None else batch.window.auc_sum] * bool(within),
             "" if batch.version is None else f"{batch.version.version} {kind_of(batch.version)}",
             batch.lag_seconds,
         )
         for batch in history.batches[-_MOST_LINES:]
     ]
-    names = ("until (UTC)", "rows", "AUC-sum", "95 % interval", "version", "lag (s)")
+    total, beside = "AUC-sum in requests" if within else "AUC-sum", ["all rows"] * bool(within)
+    names = ("until (UTC)", "rows", total, "95 % interval", *beside, "version", "lag (s)")
     offers = [kind_of(version) for _, version in history.offers()]
     told = ", ".join(f"{offers.count(kind)} {kind}" for kind in _STYLES)
     learned = history.batches[-1].learned_rows if history.batches else 0
@@ -105,10 +107,12 @@ def stream_table(history: StreamHistory) -> Table:
         f"{learned:,} rows learned; versions: {told}.",
         "AUCs are prequential: of rows that were scored before they were learned, over the window.",
     )
-    formats = {"AUC-sum": ".4f", "lag (s)": ",.0f"}
+    formats = {total: ".4f", "all rows": ".4f", "lag (s)": ",.0f"}
     return table_of(names, rows, formats, notes=notes)
 
 
-def _ends(batch: "BatchLearned") -> str:
-    low, high = (None, None) if batch.window is None else batch.window.ci
-    return "–" if low is None or high is None else f"{low:.4f} – {high:.4f}"
+def _sum_and_ends(quality: "QualityFacts | None") -> tuple[float | None, str]:
+    if quality is None or None in quality.ci:
+        return None if quality is None else quality.auc_sum, "–"
+    low, high = quality.ci
+    return quality.auc_sum, f"{low:.4f} – {high:.4f}"

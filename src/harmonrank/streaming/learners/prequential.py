@@ -8,11 +8,14 @@ numbers are kept, so that all of its rows count and memory is bounded. With A_b 
 
 van Elteren's weights of a stratified rank test. P_b and N_b are the positives and negatives of the
 batch, so that v_b is about the number of positives where they are rare.
+
+AUC within requests is averaged over the requests of all batches, so that there v_b is the number of
+rows in those requests of the batch that have an AUC.
 """
 
 __all__ = ["Prequential", "ScoredBatch"]
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Annotated, Self
@@ -23,7 +26,13 @@ from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.fusion import Method
-from harmonrank.metrics import auc, auc_influence, best_score
+from harmonrank.metrics import (
+    auc,
+    auc_influence,
+    best_score,
+    grouped_auc_influence,
+    request_influence,
+)
 from harmonrank.streaming.loop_events import QualityFacts
 from harmonrank.support.errors import DataError
 
@@ -40,11 +49,12 @@ class ScoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         rows: How many were scored.
         auc: None for an objective that has one class only.
-        weight: P N / (P + N) of each objective; 0 where there is no AUC, and where all rows are of
-            one request, which tells nothing of chance.
+        weight: v of each objective; 0 where there is no AUC, and where all rows are of one
+            request, which tells nothing of chance.
         covariance: Of the AUCs, rows of one request taken together; 0 where there is none.
         exact_auc: By true probabilities, where they are known.
         ceiling: The best possible weighted sum of them on these rows.
+        requests: The same within its requests; None of a state that an earlier release wrote.
     """
 
     rows: Annotated[int, Meta(ge=1)]
@@ -53,10 +63,12 @@ class ScoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     covariance: list[list[Annotated[float, Meta(ge=-1e6, le=1e6)]]]
     exact_auc: list[Area | None] | None = None
     ceiling: Annotated[float, Meta(ge=0, le=1e100)] | None = None
+    requests: "ScoredBatch | None" = None
 
 
 def scored_batch(fused: np.ndarray, log: Log) -> ScoredBatch:
     """Return what is kept of a batch and its fused scores."""
+    requests = _scored_requests(fused, log)  # of all rows, as rows that are drawn cut requests
     drawn = log.drawn(_MOST_ROWS)
     if len(drawn) < log.rows:
         fused, log = fused[drawn], log.take(drawn)
@@ -77,6 +89,29 @@ def scored_batch(fused: np.ndarray, log: Log) -> ScoredBatch:
         _covariance(np.where(known, influence, 0.0), log.request).tolist(),
         exact,
         ceiling,
+        requests,
+    )
+
+
+def _scored_requests(fused: np.ndarray, log: Log) -> ScoredBatch | None:
+    """Return the same within requests; None where no two have both labels of an objective."""
+    if log.request is None:
+        return None
+    weight = log.sample_weight
+    areas, moves = grouped_auc_influence(
+        fused, log.known_labels(), log.request, sample_weight=weight
+    )
+    rows = np.bincount(np.unique(log.request, return_inverse=True)[1], weight)
+    used = ~np.isnan(moves)
+    count = used.sum(axis=0)
+    if not (count > 1).any():
+        return None
+    error = np.nan_to_num(moves) * np.sqrt(count / np.maximum(count - 1, 1))
+    return ScoredBatch(
+        log.rows,
+        known_or_none(areas),
+        np.where(count > 1, rows @ used, 0.0).tolist(),
+        (error.T @ error).tolist(),
     )
 
 
@@ -84,8 +119,7 @@ def _covariance(influence: np.ndarray, request: np.ndarray | None) -> np.ndarray
     """Return that of the AUCs, (M, M): rows of one request are not independent."""
     rows, units = len(influence), influence
     if request is not None:
-        known, code = np.unique(request, return_inverse=True)
-        units = np.stack([np.bincount(code, column, len(known)) for column in influence.T], axis=1)
+        units = request_influence(influence, request)
     small_sample = len(units) / max(len(units) - 1, 1)
     covariance: np.ndarray = small_sample * (units.T @ units) / rows**2
     return covariance
@@ -128,31 +162,13 @@ class Prequential:
 
     def quality(self, schema: Schema) -> QualityFacts | None:
         """Return what the window says; None before the first batch."""
-        if not self.batches:
+        whole = _facts(self.batches, schema)
+        if whole is None:
             return None
-        w, names = schema.weight_vector, schema.names
-        v = np.array([batch.weight for batch in self.batches])  # (batches, M)
-        areas = _numbers([batch.auc for batch in self.batches], 0.0)
-        total = v.sum(axis=0)
-        share = np.divide(v, total, out=np.zeros_like(v), where=total > 0)
-        mean = np.where(total > 0, (share * areas).sum(axis=0), np.nan)
-        covariance = np.array([batch.covariance for batch in self.batches])
-        # Batches are independent: what each adds to the sum has a variance of its own.
-        variance = np.einsum("bm,bmk,bk->mk", share, covariance, share)
-        used = w > 0
-        auc_sum = float(w[used] @ mean[used])
-        ends = [_interval(mean[m], variance[m, m], most=1.0) for m in range(len(names))]
+        within = _facts([b.requests for b in self.batches if b.requests is not None], schema)
         exact, exact_sum, ceiling = self._exact(schema)
-        return QualityFacts(
-            batches=len(self.batches),
-            rows=sum(batch.rows for batch in self.batches),
-            auc=dict(zip(names, known_or_none(mean), strict=True)),
-            auc_ci=dict(zip(names, ends, strict=True)),
-            auc_sum=known_or_none([auc_sum])[0],
-            ci=_interval(auc_sum, w @ variance @ w),
-            exact_auc=exact,
-            exact_auc_sum=exact_sum,
-            ceiling=ceiling,
+        return msgspec.structs.replace(
+            whole, exact_auc=exact, exact_auc_sum=exact_sum, ceiling=ceiling, requests=within
         )
 
     def _exact(
@@ -172,13 +188,40 @@ class Prequential:
     def check(self, schema: Schema) -> Self:
         """Refuse stored batches that are not of a schema."""
         M = len(schema.names)
-        for batch in self.batches:
+        within = [batch.requests for batch in self.batches if batch.requests is not None]
+        for batch in (*self.batches, *within):
             sizes = {len(batch.auc), len(batch.weight), len(batch.covariance)}
             sizes |= {len(row) for row in batch.covariance}
             sizes |= {len(batch.exact_auc or batch.auc)}
             if sizes != {M}:
                 raise DataError(f"A scored batch must have {M} numbers, one per objective.")
         return self
+
+
+def _facts(batches: Sequence[ScoredBatch], schema: Schema) -> QualityFacts | None:
+    """Return what batches say together; None if there are none."""
+    if not batches:
+        return None
+    w, names = schema.weight_vector, schema.names
+    v = np.array([batch.weight for batch in batches])  # (batches, M)
+    areas = _numbers([batch.auc for batch in batches], 0.0)
+    total = v.sum(axis=0)
+    share = np.divide(v, total, out=np.zeros_like(v), where=total > 0)
+    mean = np.where(total > 0, (share * areas).sum(axis=0), np.nan)
+    covariance = np.array([batch.covariance for batch in batches])
+    # Batches are independent: what each adds to the sum has a variance of its own.
+    variance = np.einsum("bm,bmk,bk->mk", share, covariance, share)
+    used = w > 0
+    auc_sum = float(w[used] @ mean[used])
+    ends = [_interval(mean[m], variance[m, m], most=1.0) for m in range(len(names))]
+    return QualityFacts(
+        batches=len(batches),
+        rows=sum(batch.rows for batch in batches),
+        auc=dict(zip(names, known_or_none(mean), strict=True)),
+        auc_ci=dict(zip(names, ends, strict=True)),
+        auc_sum=known_or_none([auc_sum])[0],
+        ci=_interval(auc_sum, w @ variance @ w),
+    )
 
 
 def _numbers(lists: list[list[float | None]], unknown: float) -> np.ndarray:
