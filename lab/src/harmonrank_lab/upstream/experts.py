@@ -4,34 +4,15 @@ __all__ = ["GroupedLinear", "Thinned", "Towers", "draw_from", "mix"]
 
 import threading
 from math import sqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
 from numpy.random import SFC64
 from torch import Tensor, nn
 
-from harmonrank.support.kernel import kernel
-
 _OWN = 0.5
 """How fast an objective's own part of its tower is learned, beside the common part."""
-
-
-@kernel
-def thin(x: np.ndarray, drawn: np.ndarray, least: int, scale: float, kept: np.ndarray) -> None:
-    """Write relu(x)·scale where a random byte is `least` or more, else 0; all arrays are flat.
-
-    One random number per unit, as PyTorch draws, would take a quarter of a training step.
-    """
-    for i in range(x.size):
-        kept[i] = x[i] * scale if x[i] > 0 and drawn[i] >= least else np.float32(0)
-
-
-@kernel
-def thin_slope(slope: np.ndarray, kept: np.ndarray, scale: float, result: np.ndarray) -> None:
-    """Write the slope by x, given that by `kept`: what came out as 0 passes nothing on."""
-    for i in range(kept.size):
-        result[i] = slope[i] * scale if kept[i] > 0 else np.float32(0)
 
 
 class GroupedLinear(nn.Module):
@@ -98,7 +79,8 @@ class Towers(nn.Module):
 class Thinned(nn.Module):
     """relu, then dropout: in training a share of the units becomes 0 and the others scale up.
 
-    The share is rounded to 1/256, because random bytes are cheap; `draw_from` decides them.
+    The share is rounded to 1/256: random bytes are cheap, and one random number per unit, as
+    PyTorch draws, would take a quarter of a training step. `draw_from` decides them.
 
     >>> Thinned(0.5).eval()(torch.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -112,8 +94,9 @@ class Thinned(nn.Module):
         """Return what is left of x, of the same shape."""
         if not self.training or self._least == 0:
             return torch.relu(x)
-        kept: Tensor = _Thin.apply(x, self._least)  # type: ignore[no-untyped-call]
-        return kept
+        drawn = _draws.source.random_raw(-(-x.numel() // 8)).view(np.uint8)[: x.numel()]
+        kept = torch.from_numpy(drawn >= self._least).view(x.shape)
+        return torch.relu(x) * kept * (256 / (256 - self._least))
 
 
 class _Draws(threading.local):
@@ -129,25 +112,6 @@ _draws = _Draws()
 def draw_from(seed: int) -> None:
     """Let the seed decide what dropout leaves out from here on, on this thread."""
     _draws.source = SFC64(seed)
-
-
-class _Thin(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, least: int) -> Tensor:
-        drawn = _draws.source.random_raw(-(-x.numel() // 8)).view(np.uint8)
-        ctx.scale = np.float32(256 / (256 - least))
-        kept = np.empty(x.shape, np.float32)
-        values = x.detach().contiguous().numpy()
-        thin(values.ravel(), drawn, least, ctx.scale, kept.ravel())
-        ctx.kept = kept
-        return torch.from_numpy(kept)
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        result = np.empty_like(ctx.kept)
-        slope = slopes[0].contiguous().numpy()
-        thin_slope(slope.ravel(), ctx.kept.ravel(), ctx.scale, result.ravel())
-        return torch.from_numpy(result), None
 
 
 def mix(gates: Tensor, experts: Tensor) -> Tensor:

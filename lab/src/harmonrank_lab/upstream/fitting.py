@@ -2,7 +2,7 @@
 
 __all__ = ["fit_predictor"]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from harmonrank import __version__
-from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.events import MemberStarted
@@ -107,12 +106,11 @@ class _Fitting:
 
     def validated(self) -> dict[str, Member]:
         """Return the members of training rows, each of its best epoch."""
-        self._trained_elsewhere([(FULL, None), *((f"fold-{k}", k) for k in range(self._count))])
-        members = {FULL: self._member(FULL, 0, lambda: self._validated(FULL, None))}
-        for k in range(self._count):
-            name = f"fold-{k}"
-            members[name] = self._member(name, 1 + k, partial(self._validated, name, k))
-        return members
+        without = {FULL: None, **{f"fold-{k}": k for k in range(self._count)}}
+        return {
+            name: self._member(name, index, partial(self._validated, name, k))
+            for index, (name, k) in enumerate(without.items())
+        }
 
     def finals(self, validated: Mapping[str, Member]) -> dict[str, Member]:
         """Return the members of training and validation rows.
@@ -122,11 +120,7 @@ class _Fitting:
         median: a single one's says little.
         """
         best = median_high(member.facts.best_epoch for member in validated.values())
-        chosen, typical = next(
-            (name, m) for name, m in validated.items() if m.facts.best_epoch == best
-        )
-        names = [(f"{FINAL}{k}", k) for k in range(self.config.refits)]
-        self._trained_elsewhere(names, typical=chosen)
+        typical = next(m for m in validated.values() if m.facts.best_epoch == best)
         return {
             name: self._member(name, 1 + self._count + k, partial(self._final, name, k, typical))
             for k, name in enumerate(f"{FINAL}{k}" for k in range(self.config.refits))
@@ -136,22 +130,6 @@ class _Fitting:
         """Return the map of a mean of members to probabilities, by the validation rows."""
         scores = mean_score(validated, self._valid)
         return Calibrator.fit(scores, self._valid.labels)
-
-    def _trained_elsewhere(
-        self, members: Sequence[tuple[str, int | None]], typical: str | None = None
-    ) -> None:
-        """Let workers train members that the folder does not hold yet, where there are workers.
-
-        A member is one call, which leaves it in the folder, with a checkpoint on the way: a worker
-        that takes the place of a lost one goes on from there.
-        """
-        engine = current_engine()
-        if engine.name == "local":
-            return
-        missing = [each for each in members if self._kept(each[0]) is None]
-        silent = replace(self, on_event=_silent)
-        for _ in in_order(engine, _train_elsewhere, missing, silent, typical):
-            continue
 
     @property
     def _count(self) -> int:
@@ -231,24 +209,6 @@ class _Fitting:
             clock.hear(event)
             self.on_event(event)
         return network, clock.facts(stream.rows)
-
-
-def _silent(_: Any) -> None:
-    """Hear no event: a worker has nobody to tell."""
-
-
-def _train_elsewhere(
-    member: tuple[str, int | None], fitting: _Fitting, typical: str | None
-) -> None:
-    """Train a member into the folder, on a worker."""
-    name, k = member
-    if typical is None:
-        fitting._member(name, 0, lambda: fitting._validated(name, k))
-        return
-    known = fitting._kept(typical)
-    assert known is not None, "members are finished before the final ones begin"
-    assert k is not None, "final members are numbered"
-    fitting._member(name, 0, lambda: fitting._final(name, k, known))
 
 
 def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:

@@ -19,7 +19,6 @@ from harmonrank.data.reading import (
     count_rows,
     pieces,
 )
-from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.events import ScoredRows
@@ -75,13 +74,8 @@ def score_log(
     traits = None if users is None or not user_columns else users.select(user_columns)
     job = _Job(predictor, log, own, schema, traits, dict(most_rows or {}))
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
-        engine = current_engine()
-        if engine.name == "local":
-            for part in PARTS:
-                job.write(part, folder, on_event)
-        else:
-            for part in in_order(engine, _written_elsewhere, PARTS, job, folder):
-                on_event(ScoredRows(part, log.rows[part], log.rows[part]))
+        for part in PARTS:
+            job.write(part, folder, on_event)
         (folder / SCHEMA).write_text(schema.to_toml(), encoding="utf-8")
     return schema
 
@@ -126,13 +120,6 @@ class _Job:
         truth = [] if part == "train" else list(schema.truth.values())
         scores = [pl.Series(name, p[:, m]) for m, name in enumerate(schema.score_columns)]
         return frame.select(*kept, *scores, *truth)
-
-
-def _written_elsewhere(part: str, job: _Job, folder: Path) -> str:
-    """Write the table of one part on a worker."""
-    # A worker that was lost has left a part that is not whole; it is written from the beginning.
-    job.write(part, folder, lambda _: None)
-    return part
 
 
 def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
