@@ -1,13 +1,13 @@
 """The logs an experiment runs on, and the study cell: one experiment, which is never run again."""
 
-__all__ = ["Data", "Logs", "StudyCell", "data_of", "require"]
+__all__ = ["Data", "Logs", "StudyCell", "data_of"]
 
-import tomllib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
@@ -36,7 +36,13 @@ class _Failed(TypedDict):
 
 
 class StudyCell(ABC):
-    """One experiment with its own file of results."""
+    """One experiment with its own file of results.
+
+    Attributes:
+        result: The type of what `run` returns, as JSON parts.
+    """
+
+    result: ClassVar[Any]
 
     @property
     @abstractmethod
@@ -51,15 +57,10 @@ class StudyCell(ABC):
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
         """Do the experiment; return numbers as JSON parts."""
 
-    @abstractmethod
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return what `run` returned, after a way through JSON; refuse anything else."""
-
     def decoded(self, content: Any) -> dict[str, Any]:
         """Return a stored result, which may be the error that the cell ended with."""
-        if isinstance(content, dict) and "error" in content:
-            return dict(decode(content, _Failed, self.name))
-        return self.check(content)
+        failed = isinstance(content, dict) and "error" in content
+        return dict(decode(content, _Failed if failed else self.result, self.name))
 
     @property
     def key(self) -> str:
@@ -76,12 +77,6 @@ class StudyCell(ABC):
     def place(self) -> tuple[Any, ...]:
         """Cells in this order share their rows with the one before, where they can."""
         return (self.name,)
-
-
-def require(condition: bool, what: str) -> None:
-    """Refuse a stored result whose parts do not fit the cell."""
-    if not condition:
-        raise DataError(f"A stored result must have {what}.")
 
 
 class Logs(NamedTuple):
@@ -210,10 +205,7 @@ class FolderData(Data):
     def words(self) -> str:
         """Say which folder."""
         about = f", a simulation of the world ‘{self._simulated}’" if self._simulated else ""
-        counts = [count_rows(self._path / name) for name in _FILES]
-        if self._rows is not None:
-            most = (self._rows, self._rows // 2, self._rows // 2)
-            counts = [min(both) for both in zip(counts, most, strict=True)]
+        counts = _limited([count_rows(self._path / name) for name in _FILES], self._rows)
         told = [f"{n:,} {word}" for n, word in zip(counts, _WORDS.values(), strict=True)]
         rows = f"{told[0]}, {told[1]} and {told[2]} rows"
         return f"folder ‘{self._path.name}’{about}, {rows}, the same for every seed"
@@ -228,23 +220,26 @@ class FolderData(Data):
 
     def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:  # noqa: ARG002
         """Read the rows; those last read are kept."""
-        schema = self._schema.subset(objectives)
-        if objectives != self.objectives:
-            # True probabilities are given all scores; with fewer scores they are no ceiling.
-            schema = replace(schema, truth={})
-        return _read(self._path, schema.to_toml(), self._rows)
+        return _read(self._path, objectives, self._rows)
+
+
+def _limited(counts: Sequence[int], rows: int | None) -> list[int]:
+    """Return how many rows of each part are taken: so many to train, half as many of the others."""
+    if rows is None:
+        return list(counts)
+    return [min(both) for both in zip(counts, (rows, rows // 2, rows // 2), strict=True)]
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, schema_text: str, rows: int | None) -> Logs:
-    schema = Schema.from_dict(tomllib.loads(schema_text))
+def _read(path: Path, objectives: tuple[str, ...], rows: int | None) -> Logs:
+    whole = Schema.read(path / SCHEMA)
+    schema = whole.subset(objectives)
+    if objectives != whole.names:
+        # True probabilities are given all scores; with fewer scores they are no ceiling.
+        schema = replace(schema, truth={})
     parts = [read_log(path / name, schema) for name in _FILES]
-    if rows is not None:
-        limits = (rows, rows // 2, rows // 2)
-        parts = [
-            log.take(np.arange(min(n, log.rows))) for log, n in zip(parts, limits, strict=True)
-        ]
-    logs = Logs(*parts)
+    counts = _limited([log.rows for log in parts], rows)
+    logs = Logs(*(log.take(np.arange(n)) for log, n in zip(parts, counts, strict=True)))
     logs.train.require_both_classes("training")
     logs.test.require_both_classes("test")
     return logs

@@ -16,8 +16,7 @@ from harmonrank.fusion import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, best_score, bootstrap_areas
 from harmonrank.paper import NetworkOptions
 from harmonrank.support.events import OnEvent
-from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell, require
+from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell
 from harmonrank_lab.paper_tables._table import Epoch
 
 REPLICATES = 200
@@ -61,6 +60,8 @@ class FitCell(StudyCell):
         odds: Rows with `skewed` are dropped from training until they are one in so many.
         sweep: Weights to score with after the fit, for methods that can.
     """
+
+    result = _Fitted
 
     data: Data = field(compare=False)
     objectives: tuple[str, ...]
@@ -127,27 +128,6 @@ class FitCell(StudyCell):
         )  # fmt: skip
         seconds = perf_counter() - started
         return {"fit_seconds": seconds, **self._measured(model, train, logs)}
-
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return measurements of as many objectives, replicates and sweeps as the cell has."""
-        fitted = decode(content, _Fitted, self.name)
-        M = len(self.objectives)
-        require(len(fitted["auc"]) == len(fitted["positives"]) == M, "a number per objective")
-        attention, model = fitted["attention"], self._built()
-        attends = hasattr(model, "attention") and getattr(model.config, "self_attention", False)
-        if attention is not None or attends:
-            sizes = [len(row) for row in attention or ()]
-            require(sizes == [M] * M, "attention between all objectives")
-        resampled, swept = fitted.get("resampled"), (fitted.get("points"), fitted.get("best"))
-        fixed = self.data.fixed_rows
-        require((resampled is not None) == fixed, "resampled sums of a folder's rows alone")
-        require(resampled is None or len(resampled) == REPLICATES, "a sum per replicate")
-        for points in swept:
-            require((points is not None) == bool(self.sweep), "points where weights are swept")
-            require(not points or len(points) == len(self.sweep), "a point per swept weight")
-            require(all(len(p) == M for p in points or ()), "an AUC per objective and point")
-        require(not self.sweep or bool(fitted["points"]), "a point per swept weight")
-        return dict(fitted)
 
     def _measured(self, model: Method, train: Log, logs: Logs) -> dict[str, Any]:
         test = logs.test

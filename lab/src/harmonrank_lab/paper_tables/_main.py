@@ -4,11 +4,18 @@ __all__ = ["Main"]
 
 from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
-from harmonrank_lab.paper_tables._table import MAIN, PaperTable, Row, Verdict, verdict
+from harmonrank_lab.paper_tables._study import (
+    NAMES,
+    PUBLISHED_METHOD,
+    Experiment,
+    Results,
+    Study,
+    minus,
+)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
-_METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper", "harmonrank")
-_RIVALS = _METHODS[:3]
+_RIVALS = ("mbce", "label-aggregation", "reinforce")
+_METHODS = (*_RIVALS, PUBLISHED_METHOD, "harmonrank")
 
 
 def _fits(study: Study) -> dict[tuple[str, ...], dict[str, list[FitCell]]]:
@@ -17,23 +24,6 @@ def _fits(study: Study) -> dict[tuple[str, ...], dict[str, list[FitCell]]]:
         names: {method: study.fits(method, objectives=names) for method in _METHODS}
         for names in sets
     }
-
-
-def _verdicts(
-    group: str, paper: dict[str, float], fits: dict[str, list[FitCell]], results: Results
-) -> list[Verdict]:
-    published = results.sums(fits["harmonrank-paper"])
-    verdicts = [
-        verdict(
-            f"HarmonRank beats {NAMES[rival]}, {group}",
-            minus(published, results.sums(fits[rival])),
-            paper=paper["harmonrank-paper"] - paper[rival] if paper else None,
-        )
-        for rival in _RIVALS
-    ]
-    ours = minus(results.sums(fits["harmonrank"]), published)
-    claim = f"our default harmonrank beats the paper's HarmonRank, {group}"
-    return [*verdicts, verdict(claim, ours, source="ours")]
 
 
 class Main(Experiment):
@@ -52,25 +42,22 @@ class Main(Experiment):
         verdicts: list[Verdict] = []
         for names, fits in _fits(study).items():
             group = f"{len(names)} objectives"
-            paper = MAIN.get((study.data.paper or "", len(names)), {})
+            paper = FIGURES["main"].get(f"{study.data.paper}-{len(names)}", {})
+            published, ours = fits[PUBLISHED_METHOD], fits["harmonrank"]
             rows += [results.row(group, NAMES[m], paper.get(m), fits[m]) for m in _METHODS]
-            rows += results.ceiling(group, fits["harmonrank"])
-            verdicts += _verdicts(group, paper, fits, results)
-        three = study.data.three
-        notes = [f"3 objectives: {', '.join(three)}."] if three else []
-        notes.append(
-            f"{len(study.data.objectives)} objectives: {', '.join(study.data.objectives)}."
-        )
+            rows += results.ceiling(group, ours)
+            for rival in _RIVALS:
+                gap = minus(paper.get(PUBLISHED_METHOD), paper.get(rival))
+                claim = f"HarmonRank beats {NAMES[rival]}, {group}"
+                verdicts.append(results.verdict(claim, published, fits[rival], paper=gap))
+            claim = f"our default harmonrank beats the paper's HarmonRank, {group}"
+            verdicts.append(results.verdict(claim, ours, published, source="ours"))
+        sets = (study.data.three, study.data.objectives)
+        notes = [f"{len(names)} objectives: {', '.join(names)}." for names in sets if names]
         whole = _fits(study)[study.data.objectives]
         done = {NAMES[m]: cells for m, cells in whole.items() if not results.error(cells)}
         areas = {name: results.areas(cells) for name, cells in done.items()}
         training = {name: results[cells[0]].get("history", ()) for name, cells in done.items()}
-        return study.table(
-            self.key,
-            "AUC-sum by way to fuse",
-            rows,
-            verdicts,
-            notes,
-            areas=areas,
-            training={name: epochs for name, epochs in training.items() if epochs},
-        )
+        training = {name: epochs for name, epochs in training.items() if epochs}
+        title = "AUC-sum by way to fuse"
+        return study.table(self.key, title, rows, verdicts, notes, areas=areas, training=training)

@@ -11,7 +11,7 @@ from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
 from harmonrank_lab.paper_tables._table import (
-    PAIRS,
+    FIGURES,
     PaperTable,
     Row,
     Verdict,
@@ -32,8 +32,9 @@ Points = dict[str, np.ndarray | None]
 
 def _pairs(study: Study) -> tuple[Pair, ...]:
     names = study.data.objectives
-    if {name for pair in PAIRS for name in pair} <= set(names):
-        return PAIRS
+    pairs = tuple((first, second) for first, second in FIGURES["pairs"])
+    if {name for pair in pairs for name in pair} <= set(names):
+        return pairs
     return tuple(combinations(names, 2))[:_MOST_PAIRS]
 
 
@@ -102,19 +103,14 @@ def _verdicts(group: str, points: Points) -> list[Verdict]:
     covers = minus(_volumes(published), _volumes(rival))
     margins = None
     if published is not None and rival is not None:
-        margins = np.array(
-            [[_dominance_margin(*both)] for both in zip(published, rival, strict=True)]
-        )
+        each = zip(published, rival, strict=True)
+        margins = np.array([[_dominance_margin(*both)] for both in each])
     ours = minus(_volumes(points["harmonrank"]), _volumes(published))
+    claim = f"our default's front covers more than HarmonRank's, {group}"
     return [
         verdict(f"HarmonRank's front covers more than MBCE's, {group}", covers, unit="hypervolume"),
         verdict(f"HarmonRank's front dominates MBCE's, {group}", margins, unit="AUC"),
-        verdict(
-            f"our default's front covers more than HarmonRank's, {group}",
-            ours,
-            unit="hypervolume",
-            source="ours",
-        ),
+        verdict(claim, ours, unit="hypervolume", source="ours"),
     ]
 
 

@@ -6,9 +6,16 @@ import numpy as np
 
 from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._study import (
+    NAMES,
+    PUBLISHED_METHOD,
+    Experiment,
+    Results,
+    Study,
+    minus,
+)
 from harmonrank_lab.paper_tables._table import (
-    SKEW,
+    FIGURES,
     PaperTable,
     Row,
     Verdict,
@@ -16,9 +23,9 @@ from harmonrank_lab.paper_tables._table import (
     verdict,
 )
 
-_METHODS = ("mbce", "pairwise-logistic", "harmonrank-paper", "harmonrank")
-_AS_IS = 1_000
-_ODDS = (10_000, 100_000)
+_RIVALS = ("mbce", "pairwise-logistic")
+_METHODS = (*_RIVALS, PUBLISHED_METHOD, "harmonrank")
+_AS_IS, _ODDS = 1_000, (10_000, 100_000)
 _WORDS = {_AS_IS: "as is", 10_000: "1:10⁴", 100_000: "1:10⁵"}
 
 
@@ -31,61 +38,58 @@ def _skewed(study: Study) -> str:
     return names[int(train.prevalence().argmin())]
 
 
-def _fits(study: Study) -> dict[str, dict[int, list[FitCell]]]:
-    rare = _skewed(study)
-    return {
-        method: {
-            _AS_IS: study.fits(method),
-            **{odds: study.fits(method, skewed=rare, odds=odds) for odds in _ODDS},
-        }
-        for method in _METHODS
-    }
+def _fits(study: Study, method: str, odds: int) -> list[FitCell]:
+    if odds == _AS_IS:
+        return study.fits(method)
+    return study.fits(method, skewed=_skewed(study), odds=odds)
 
 
-def _drop(results: Results, fits: dict[int, list[FitCell]], odds: int) -> np.ndarray | None:
-    """Return by how many per cent the AUC-sum falls."""
-    whole, skewed = results.sums(fits[_AS_IS]), results.sums(fits[odds])
-    return None if whole is None or skewed is None else 100 * (1 - skewed / whole)
+def _paper(study: Study, method: str, odds: int) -> float | None:
+    return study.paper(FIGURES["skew"].get(method, {}).get(str(odds)))
 
 
 def _paper_drop(study: Study, method: str, odds: int) -> float | None:
-    figures = SKEW.get(method)
-    if figures is None or study.data.paper != "elive":
-        return None
-    return 100 * (1 - figures[odds] / figures[_AS_IS])
+    whole, skewed = _paper(study, method, _AS_IS), _paper(study, method, odds)
+    return None if whole is None or skewed is None else 100 * (1 - skewed / whole)
 
 
-def _verdicts(
-    study: Study,
-    results: Results,
-    fits: dict[str, dict[int, list[FitCell]]],
-    drops: dict[tuple[str, int], np.ndarray | None],
-    odds: int,
-) -> list[Verdict]:
-    verdicts, ours = [], "harmonrank-paper"
-    for rival in ("mbce", "pairwise-logistic"):
-        figures = [_paper_drop(study, m, odds) for m in (rival, ours)]
-        gap = None if figures[0] is None or figures[1] is None else figures[0] - figures[1]
-        claim = f"HarmonRank drops less than {NAMES[rival]} at {_WORDS[odds]}"
-        difference = minus(drops[rival, odds], drops[ours, odds])
-        verdicts.append(verdict(claim, difference, paper=gap, unit="%"))
-    for rival in ("mbce", "pairwise-logistic"):
-        known = study.data.paper == "elive"
-        claim = f"HarmonRank beats {NAMES[rival]} at {_WORDS[odds]}"
-        level = minus(results.sums(fits[ours][odds]), results.sums(fits[rival][odds]))
-        gap = SKEW[ours][odds] - SKEW[rival][odds] if known else None
-        verdicts.append(verdict(claim, level, paper=gap))
-    claim = f"our default harmonrank drops less than the paper's HarmonRank at {_WORDS[odds]}"
-    difference = minus(drops[ours, odds], drops["harmonrank", odds])
-    return [*verdicts, verdict(claim, difference, unit="%", source="ours")]
+def _drop(study: Study, results: Results, method: str, odds: int) -> np.ndarray | None:
+    """Return by how many per cent the AUC-sum falls."""
+    whole, skewed = (results.sums(_fits(study, method, each)) for each in (_AS_IS, odds))
+    return None if whole is None or skewed is None else 100 * (1 - skewed / whole)
 
 
-def _notes(study: Study, results: Results, fits: dict[str, dict[int, list[FitCell]]]) -> list[str]:
+def _verdicts(study: Study, results: Results, odds: int) -> list[Verdict]:
+    words, ours = _WORDS[odds], PUBLISHED_METHOD
+    drops = {method: _drop(study, results, method, odds) for method in _METHODS}
+    less = [
+        verdict(
+            f"HarmonRank drops less than {NAMES[rival]} at {words}",
+            minus(drops[rival], drops[ours]),
+            paper=minus(_paper_drop(study, rival, odds), _paper_drop(study, ours, odds)),
+            unit="%",
+        )
+        for rival in _RIVALS
+    ]
+    beats = [
+        results.verdict(
+            f"HarmonRank beats {NAMES[rival]} at {words}",
+            _fits(study, ours, odds),
+            _fits(study, rival, odds),
+            paper=minus(_paper(study, ours, odds), _paper(study, rival, odds)),
+        )
+        for rival in _RIVALS
+    ]
+    claim = f"our default harmonrank drops less than the paper's HarmonRank at {words}"
+    difference = minus(drops[ours], drops["harmonrank"])
+    return [*less, *beats, verdict(claim, difference, unit="%", source="ours")]
+
+
+def _notes(study: Study, results: Results) -> list[str]:
     rare = _skewed(study)
-    column = study.data.objectives.index(rare)
-    kept = []
+    column, kept = study.data.objectives.index(rare), []
     for odds, words in _WORDS.items():
-        fitted = results[fits["harmonrank"][odds][0]]
+        fitted = results[_fits(study, "harmonrank", odds)[0]]
         if "positives" in fitted:
             kept.append(f"{words} {fitted['positives'][column]:,}")
     return [
@@ -103,30 +107,20 @@ class Skew(Experiment):
 
     def cells(self, study: Study) -> list[StudyCell]:
         """Return each method at each skew."""
-        return [cell for fits in _fits(study).values() for each in fits.values() for cell in each]
+        return [c for method in _METHODS for odds in _WORDS for c in _fits(study, method, odds)]
 
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return AUC-sums, then the drops."""
-        fits = _fits(study)
-        rows = []
-        for odds, words in _WORDS.items():
-            for method in _METHODS:
-                paper = study.paper(SKEW.get(method, {}), odds)
-                rows.append(results.row(words, NAMES[method], paper, fits[method][odds]))
-        drops = {(m, odds): _drop(results, fits[m], odds) for m in _METHODS for odds in _ODDS}
-        for (method, odds), drop in drops.items():
-            group = f"drop at {_WORDS[odds]}"
-            rows.append(
-                Row(
-                    group,
-                    NAMES[method],
-                    "%",
-                    _paper_drop(study, method, odds),
-                    known_estimate(drop),
-                )
-            )
-        drop_groups = [f"drop at {_WORDS[odds]}" for odds in _ODDS]
-        rows.sort(key=lambda row: [*_WORDS.values(), *drop_groups].index(row.group))
-        verdicts = [v for odds in _ODDS for v in _verdicts(study, results, fits, drops, odds)]
+        rows = [
+            results.row(words, NAMES[m], _paper(study, m, odds), _fits(study, m, odds))
+            for odds, words in _WORDS.items()
+            for m in _METHODS
+        ]
+        for odds in _ODDS:
+            for m in _METHODS:
+                paper, drop = _paper_drop(study, m, odds), _drop(study, results, m, odds)
+                about = (f"drop at {_WORDS[odds]}", NAMES[m], "%", paper)
+                rows.append(Row(*about, known_estimate(drop)))
+        verdicts = [v for odds in _ODDS for v in _verdicts(study, results, odds)]
         title = f"Robustness to skewed labels of {_skewed(study)}"
-        return study.table(self.key, title, rows, verdicts, _notes(study, results, fits))
+        return study.table(self.key, title, rows, verdicts, _notes(study, results))

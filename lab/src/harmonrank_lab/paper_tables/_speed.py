@@ -18,14 +18,12 @@ from harmonrank.data import Log
 from harmonrank.fusion import method_class
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.support.events import BatchEnded, OnEvent
-from harmonrank.support.storage import decode
 from harmonrank.support.threads import thread_count
 from harmonrank_lab.bench._result import rounds
-from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
 from harmonrank_lab.paper_tables._table import (
-    INFERENCE,
-    SPEED,
+    FIGURES,
     PaperTable,
     Row,
     Verdict,
@@ -34,8 +32,10 @@ from harmonrank_lab.paper_tables._table import (
 )
 
 BATCH = 10_240
-_LOSSES = ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper")
-_SCORERS = ("harmonrank-paper", "harmonrank")
+_TIMED = {
+    "training-speed": ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper"),
+    "inference": ("harmonrank-paper", "harmonrank"),
+}
 # So many rows are seen in a turn, enough for a fit to be done by the fused kernels.
 _TURN_ROWS = 20 * BATCH
 _TURN_SECONDS = 0.05
@@ -66,6 +66,8 @@ class _Speeds(TypedDict):
 class SpeedCell(StudyCell):
     """Rounds of timed work; a time belongs to the machine it was measured on."""
 
+    result = _Speeds
+
     data: Data = field(compare=False)
     kind: Kind
     seconds: float
@@ -91,23 +93,12 @@ class SpeedCell(StudyCell):
         log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
         make = _trainer if self.kind == "training-speed" else _scorer
         return {
-            "rates": rates({name: make(name, log) for name in self._timed}, self.seconds),
+            "rates": rates({name: make(name, log) for name in _TIMED[self.kind]}, self.seconds),
             "batch": min(log.rows, BATCH),
             "threads": thread_count(),
             "load": load,
             "sizes": _sizes(log),
         }
-
-    @property
-    def _timed(self) -> tuple[str, ...]:
-        return _LOSSES if self.kind == "training-speed" else _SCORERS
-
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return rates of the same rounds for every method."""
-        speeds = decode(content, _Speeds, self.name)
-        require(set(speeds["rates"]) == set(self._timed), "a rate per method")
-        require(len({len(each) for each in speeds["rates"].values()}) == 1, "the same rounds")
-        return dict(speeds)
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
@@ -203,43 +194,29 @@ def _measured(rounds: int) -> str:
 def _trained(
     speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
-    group = f"batches of {measured['batch']:,}"
-    rows = [
-        Row(group, NAMES[name], "rows/s", SPEED[name], estimate_of(values))
-        for name, values in speeds.items()
-    ]
-    order = ("mbce", "aucm", "harmonrank-paper", "pairwise-logistic")
-    verdicts = [
-        verdict(
-            f"{NAMES[fast]} trains faster than {NAMES[slow]}",
-            100 * (speeds[fast] / speeds[slow] - 1),
-            paper=100 * (SPEED[fast] / SPEED[slow] - 1),
-            unit="%",
-        )
-        for fast, slow in pairwise(order)
-    ]
+    group, paper, verdicts = f"batches of {measured['batch']:,}", FIGURES["speed"], []
+    rows = [Row(group, NAMES[m], "rows/s", paper[m], estimate_of(v)) for m, v in speeds.items()]
+    for fast, slow in pairwise(("mbce", "aucm", "harmonrank-paper", "pairwise-logistic")):
+        claim = f"{NAMES[fast]} trains faster than {NAMES[slow]}"
+        ours, theirs = (100 * (of[fast] / of[slow] - 1) for of in (speeds, paper))
+        verdicts.append(verdict(claim, ours, paper=theirs, unit="%"))
     return rows, verdicts
 
 
 def _scored(
     speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
-    batch = measured["batch"]
-    group = f"batches of {batch:,}"
+    batch, printed = measured["batch"], FIGURES["inference"]
+    group, rows = f"batches of {batch:,}", []
     times = {name: 1e3 * batch / values for name, values in speeds.items()}
-    paper = {name: INFERENCE if name == "harmonrank-paper" else {} for name in speeds}
-    rows = [
-        Row(group, f"{NAMES[n]}: latency", "ms", paper[n].get("ms"), estimate_of(t))
-        for n, t in times.items()
-    ]
-    rows += [
-        Row(group, f"{NAMES[n]}: throughput", "rows/s", paper[n].get("rows/s"), estimate_of(v))
-        for n, v in speeds.items()
-    ]
+    for what, unit, numbers in (("latency", "ms", times), ("throughput", "rows/s", speeds)):
+        for name, values in numbers.items():
+            paper = printed[unit] if name == "harmonrank-paper" else None
+            rows.append(Row(group, f"{NAMES[name]}: {what}", unit, paper, estimate_of(values)))
     for unit, count in measured["sizes"].items():
         exact = estimate_of(np.array([[count], [count]]))
-        rows.append(Row("network", unit, unit, INFERENCE[unit], exact))
-    limit = INFERENCE["ms"] * batch / BATCH
+        rows.append(Row("network", unit, unit, printed[unit], exact))
+    limit = printed["ms"] * batch / BATCH
     claim = f"scores a batch within the paper's {limit:.3g} ms"
     left = {name: limit - took for name, took in times.items()}
     verdicts = [

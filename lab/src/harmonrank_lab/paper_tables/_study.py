@@ -1,6 +1,6 @@
 """Study: which cells an experiment needs, and how their results become the rows of a table."""
 
-__all__ = ["NAMES", "Experiment", "Results", "Study", "minus"]
+__all__ = ["NAMES", "PUBLISHED_METHOD", "Experiment", "Results", "Study", "minus"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,16 @@ import numpy as np
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict, estimate_of, known_estimate
+from harmonrank_lab.paper_tables._table import (
+    PaperTable,
+    Row,
+    Verdict,
+    estimate_of,
+    known_estimate,
+    verdict,
+)
 
+PUBLISHED_METHOD = "harmonrank-paper"
 NAMES = {
     "mbce": "MBCE",
     "label-aggregation": "label aggregation",
@@ -62,9 +70,9 @@ class Study:
             for seed in self.seeds
         ]
 
-    def paper(self, figures: Mapping[Any, float], key: Any, dataset: str = "elive") -> float | None:
-        """Return the paper's figure, if this is the data set it was measured on or stands in."""
-        return figures.get(key) if self.data.paper == dataset else None
+    def paper(self, figure: float | None) -> float | None:
+        """Return a figure of the paper's ELive data, if this is that or stands in for it."""
+        return figure if self.data.paper == "elive" else None
 
     def table(
         self,
@@ -120,24 +128,19 @@ class Results:
 
     def regrets(self, cells: Sequence[FitCell]) -> np.ndarray | None:
         """Return how far below the ceiling the AUC-sums are, (seeds, 1); None if not known."""
-        totals = self.sums(cells)
-        ceilings = [self[cell].get("ceiling") for cell in cells]
-        if totals is None or any(ceiling is None for ceiling in ceilings):
-            return None
-        return np.asarray(np.array(ceilings, dtype=float)[:, None] - totals[:, :1])
+        totals, ceilings = self.sums(cells), self._ceilings(cells)
+        return None if totals is None or ceilings is None else ceilings - totals[:, :1]
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
-        totals, regrets = self.sums(cells), self.regrets(cells)
-        return Row(
-            group,
-            name,
-            "AUC-sum",
-            paper,
-            known_estimate(totals),
-            known_estimate(regrets),
-            self.error(cells),
-        )
+        estimates = known_estimate(self.sums(cells)), known_estimate(self.regrets(cells))
+        return Row(group, name, "AUC-sum", paper, *estimates, self.error(cells))
+
+    def verdict(
+        self, claim: str, better: Sequence[FitCell], worse: Sequence[FitCell], **about: Any
+    ) -> Verdict:
+        """Judge the claim that some fits have a larger AUC-sum than others."""
+        return verdict(claim, minus(self.sums(better), self.sums(worse)), **about)
 
     def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
         """Return the AUC of each objective, mean over seeds with its interval."""
@@ -147,15 +150,18 @@ class Results:
 
     def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
         """Return the row of the best possible, where it is known."""
-        ceilings = [self[cell].get("ceiling") for cell in cells]
-        if any(ceiling is None for ceiling in ceilings):
+        ceilings = self._ceilings(cells)
+        if ceilings is None:
             return []
-        best = estimate_of(np.array(ceilings, dtype=float)[:, None])
-        return [Row(group, "best possible", "AUC-sum", None, best)]
+        return [Row(group, "best possible", "AUC-sum", None, estimate_of(ceilings))]
+
+    def _ceilings(self, cells: Sequence[FitCell]) -> np.ndarray | None:
+        ceilings = [self[cell].get("ceiling") for cell in cells]
+        return None if None in ceilings else np.array(ceilings)[:, None]
 
 
-def minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
-    """Return the difference per seed, where both are there."""
+def minus(a: Any, b: Any) -> Any:
+    """Return the difference of two numbers, or of two arrays, where both are there."""
     return None if a is None or b is None else a - b
 
 
