@@ -103,8 +103,8 @@ class Relations(Experiment):
         verdicts = [verdict(claim, likeness.get(labels), unit="correlation")]
         if _LATENT in seen:
             claim, latent = "attention resembles the true correlations", (_ATTENTION, _LATENT)
-            about = {"unit": "correlation", "source": "ours"}
-            verdicts.append(verdict(claim, likeness.get(latent), **about))
+            true = likeness.get(latent)
+            verdicts.append(verdict(claim, true, unit="correlation", source="ours"))
         notes = [
             "Correlation (Pearson) over the pairs of different objectives between two matrices; "
             "attention is averaged over test rows and over both directions of a pair. The paper "
