@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
-from harmonrank.paper.training.torch_threads import torch_threads
 
+from harmonrank.paper.training import torch_threads
 from harmonrank.support.threads import limited_threads
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor
 from harmonrank_lab.upstream.experts import Thinned, draw_from

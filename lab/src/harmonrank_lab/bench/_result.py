@@ -7,6 +7,7 @@ __all__ = [
     "Case",
     "Result",
     "Size",
+    "Timing",
     "Work",
     "fitted",
     "interleaved",
@@ -24,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -37,7 +38,6 @@ from harmonrank_lab.worlds import log_of
 
 Work = Callable[[], object]
 
-_OURS = "ours"
 _TURN_SECONDS = 0.1
 
 _PIECE = 500_000
@@ -92,17 +92,30 @@ QUICK = Size(
 )
 
 
-@dataclass(frozen=True)
-class Result:
+class Timing(NamedTuple):
     """Median seconds of one piece of work.
 
     Attributes:
-        group: The part of the benchmark: rank, metrics, train, score, growth or serve.
-        name: What was done.
         rows: On how many rows.
         peers: Seconds of those who do the same; who is not installed is not there.
         memory_mb: Peak memory of the process, where it was measured.
         note: What a reader must know to judge the number.
+    """
+
+    rows: int
+    ours_seconds: float
+    peers: Mapping[str, float] = {}
+    memory_mb: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A timing, as `Timing` describes it, with its name.
+
+    Attributes:
+        group: The part of the benchmark: rank, metrics, train, score, growth or serve.
+        name: What was done.
     """
 
     group: str
@@ -133,17 +146,12 @@ class Accuracy:
     rounding_ranks: float
     peers: Mapping[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form that other programs read."""
-        return asdict(self)
 
-
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """Something to measure, and how."""
 
     name: str
-    run: Callable[[], Result | Accuracy]
+    run: Callable[[], Timing | Accuracy]
 
 
 def interleaved(
@@ -191,19 +199,11 @@ def _timed(run: Work) -> float:
 
 
 def measure(
-    group: str,
-    name: str,
-    rows: int,
-    work: Mapping[str, Work],
-    seconds: float,
-    *,
-    least: int = 3,
-    note: str | None = None,
-) -> Result:
+    rows: int, work: Mapping[str, Work], seconds: float, *, least: int = 3, note: str | None = None
+) -> Timing:
     """Time our work, under 'ours', and that of the peers beside it."""
     medians = interleaved(work, seconds, least=least)
-    ours = medians.pop(_OURS)
-    return Result(group, name, rows, ours, medians, note=note)
+    return Timing(rows, medians.pop("ours"), medians, note=note)
 
 
 @cache

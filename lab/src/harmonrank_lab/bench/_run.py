@@ -73,7 +73,7 @@ class Report:
             "machine": self.machine,
             "code": made_by(),
             "results": [result.to_dict() for result in self.results],
-            "errors": [error.to_dict() for error in self.errors],
+            "errors": [asdict(error) for error in self.errors],
             "failures": [asdict(failure) for failure in self.failures],
         }
 
@@ -93,26 +93,23 @@ def run(
     facts = machine()
     parts = PARTS if what == "all" else (what,)
     # A part loads what it measures, which the others do without.
-    modules = [import_module(f"harmonrank_lab.bench._{part}") for part in parts]
-    cases: list[Case] = [case for module in modules for case in module.cases(size)]
-    results: list[Result | Accuracy | Failure] = []
-    for index, case in enumerate(cases):
+    modules = {part: import_module(f"harmonrank_lab.bench._{part}") for part in parts}
+    cases = [(part, case) for part, module in modules.items() for case in module.cases(size)]
+    kept: dict[type, list[Any]] = {Result: [], Accuracy: [], Failure: []}
+    for index, (part, case) in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
-        results.append(_measured(case))
-        on_event(CaseEnded(case.name, index, len(cases), results[-1]))
-    return Report(
-        facts,
-        tuple(one for one in results if isinstance(one, Result)),
-        tuple(one for one in results if isinstance(one, Accuracy)),
-        tuple(one for one in results if isinstance(one, Failure)),
-    )
+        result = _measured(part, case)
+        kept[type(result)].append(result)
+        on_event(CaseEnded(case.name, index, len(cases), result))
+    return Report(facts, *map(tuple, kept.values()))
 
 
-def _measured(case: Case) -> Result | Accuracy | Failure:
+def _measured(part: str, case: Case) -> Result | Accuracy | Failure:
     try:
-        return case.run()
+        found = case.run()
     except Exception as error:
         return Failure(case.name, f"{type(error).__name__}: {error}")
+    return found if isinstance(found, Accuracy) else Result(part, case.name, *found)
 
 
 def machine() -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Training: losses and whole fits against those of peers."""
 
-__all__ = ["cases", "head_fit"]
+__all__ = ["cases"]
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle
 from time import perf_counter
 from typing import Any
 
@@ -26,7 +27,7 @@ from harmonrank.paper.training import (
 )
 from harmonrank.support.logistic import score_logit
 from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread, peer
-from harmonrank_lab.bench._result import Case, Result, Size, Work, measure, world_log
+from harmonrank_lab.bench._result import Case, Size, Timing, Work, measure, world_log
 
 # How close to our penalised log-likelihood a peer must come, in nats per row, and its patience.
 _CLOSE = 1e-4
@@ -35,7 +36,7 @@ _MOST_PASSES = 200
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def head_fit(size: Size) -> Result:
+def _head_fit(size: Size) -> Timing:
     """Time both; the peer is given coordinates, density and precisions, which we had to find."""
     log = world_log(size.head_rows)
     encoder = ContextEncoder.fit(log.context)
@@ -53,8 +54,7 @@ def head_fit(size: Size) -> Result:
     note = "To the same likelihood; only ours also finds coordinates, density and precisions."
     if gap > _CLOSE:
         note += f" The peer is still {gap:.1g} nats per row short."
-    peers = {"torch-eager L-BFGS": taken}
-    return Result("train", "fit of the default's linear heads", log.rows, seconds, peers, note=note)
+    return Timing(log.rows, seconds, {"torch-eager L-BFGS": taken}, note=note)
 
 
 def _lbfgs(
@@ -101,15 +101,13 @@ def _lbfgs(
     return perf_counter() - started, gap
 
 
-def cases(size: Size) -> list[Case]:
+def cases(size: Size) -> Iterator[Case]:
     """Steps with three losses, and the default's own fit."""
-    return [
-        Case("training step, rank loss", partial(_rank_step, size)),
-        Case("training step, rank loss against BCE", partial(_rank_against_bce, size)),
-        Case("training step, BCE", partial(_bce_step, size)),
-        Case("training step, AUCM", partial(_aucm_step, size)),
-        Case("fit of the default's linear heads", partial(head_fit, size)),
-    ]
+    yield Case("training step, rank loss", partial(_rank_step, size))
+    yield Case("training step, rank loss against BCE", partial(_rank_against_bce, size))
+    yield Case("training step, BCE", partial(_bce_step, size))
+    yield Case("training step, AUCM", partial(_aucm_step, size))
+    yield Case("fit of the default's linear heads", partial(_head_fit, size))
 
 
 class _Steps:
@@ -149,16 +147,11 @@ class _Steps:
 
     def _stepping(self, learner: NetworkLearner, value: LossFunction) -> Work:
         """Return a function that takes the next step of an epoch that never ends."""
-
-        def index() -> Iterator[np.ndarray]:
-            while True:
-                yield from self._batches
-
-        coming = index()
+        coming = cycle(self._batches)
         return lambda: learner.step(next(coming), value)
 
 
-def _rank_step(size: Size) -> Result:
+def _rank_step(size: Size) -> Timing:
     steps = _Steps(size)
     eager = steps.torch(rank_auc_loss)
     work = {"ours": steps.fused(_rank_loss), "torch-eager": eager}
@@ -169,7 +162,7 @@ def _rank_step(size: Size) -> Result:
     if fast is not None:
         work["torch.compile"] = steps.torch(rank_auc_loss, fast)
     note = "torch-eager and torch.compile use our soft rank."
-    return measure("train", "training step, rank loss", steps.rows, work, size.seconds, note=note)
+    return measure(steps.rows, work, size.seconds, note=note)
 
 
 def _rank_loss(fused: Tensor, batch: Arrays) -> LossValue:
@@ -193,22 +186,20 @@ def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
     return loss
 
 
-def _rank_against_bce(size: Size) -> Result:
+def _rank_against_bce(size: Size) -> Timing:
     steps = _Steps(size)
-    ours = steps.fused(_rank_loss)
-    work = {"ours": ours, "our BCE": steps.fused(_bce_loss)}
-    name = "training step, rank loss against BCE"
+    work = {"ours": steps.fused(_rank_loss), "our BCE": steps.fused(_bce_loss)}
     note = "Both by our kernels: what the soft rank costs."
-    return measure("train", name, steps.rows, work, size.seconds, note=note)
+    return measure(steps.rows, work, size.seconds, note=note)
 
 
-def _bce_step(size: Size) -> Result:
+def _bce_step(size: Size) -> Timing:
     steps = _Steps(size)
     work = {"ours": steps.fused(_bce_loss), "torch-eager": steps.torch(bce_loss)}
-    return measure("train", "training step, BCE", steps.rows, work, size.seconds)
+    return measure(steps.rows, work, size.seconds)
 
 
-def _aucm_step(size: Size) -> Result:
+def _aucm_step(size: Size) -> Timing:
     steps = _Steps(size)
     objectives = steps.example()[0].shape[1]
     a, b, alpha = (torch.zeros(objectives) for _ in range(3))
@@ -223,11 +214,9 @@ def _aucm_step(size: Size) -> Result:
         terms = [libauc.AUCMLoss(device="cpu") for _ in range(objectives)]
 
         def theirs(fused: Tensor, labels: Tensor) -> Tensor:
-            total: Tensor = sum(
-                (term(fused, y) for term, y in zip(terms, labels.T, strict=True)), torch.zeros(())
-            )
-            return total
+            each = [term(fused, y) for term, y in zip(terms, labels.T, strict=True)]
+            return torch.stack(each).sum()
 
         work["libauc"] = steps.torch(theirs)
     note = "a, b and α stay as they are; LibAUC's loss runs once per objective."
-    return measure("train", "training step, AUCM", steps.rows, work, size.seconds, note=note)
+    return measure(steps.rows, work, size.seconds, note=note)
