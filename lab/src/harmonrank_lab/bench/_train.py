@@ -71,9 +71,9 @@ def _lbfgs(
     numbers = network.numbers(torch.from_numpy(scores.astype(np.float32)), c)
 
     def loss() -> Tensor:
-        groups = precision[:4, None] * (network.groups - prior) ** 2
-        others = precision[4] * (network.others**2).sum()
-        penalty = 0.5 * (groups.sum() + others + precision[5] * (network.effects**2).sum())
+        groups = (precision[:, :4].T * (network.groups - prior) ** 2).sum()
+        others = (precision[:, 4:5] * network.others**2).sum()
+        penalty = 0.5 * (groups + others + (precision[:, 5] * network.effects**2).sum())
         logits = network.logits(*numbers, c)
         nats = nn.functional.binary_cross_entropy_with_logits(logits, y, reduction="sum")
         whole: Tensor = (nats + penalty) / len(y)

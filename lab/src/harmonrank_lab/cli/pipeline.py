@@ -17,7 +17,7 @@ from harmonrank.cli.parts import (
     shown,
 )
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank_lab.cli.predictor_options import predictor_options
+from harmonrank_lab.cli.predictor_options import choice_option, predictor_options
 
 if TYPE_CHECKING:
     from harmonrank.cli.parts import Show
@@ -34,14 +34,7 @@ _DECLARATION = "declaration.toml"
     required=True,
     help="Folder of all outcomes; a second run into it does only what changed.",
 )
-@click.option(
-    "--source",
-    "kind",
-    type=click.Choice(["auto", "kuairand", "tenrec"]),
-    default="auto",
-    show_default=True,
-    help="Whose files RAW holds.",
-)
+@choice_option("--source", ("auto", "kuairand", "tenrec"), "Whose files RAW holds.")
 @path_option(
     "--declaration",
     metavar="FILE",
@@ -64,7 +57,7 @@ _DECLARATION = "declaration.toml"
 def command(
     raw: Path,
     out: Path,
-    kind: str,
+    source: str,
     declaration: Path | None,
     file: str | None,
     methods: str,
@@ -87,35 +80,25 @@ def command(
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
-    plan = PipelineConfig(
-        predictor=config,
-        methods=METHODS if methods == "all" else tuple(parse_names(methods)),
-        **how,
-    )
-    source = _find(raw, kind, declaration, file)
+    named = METHODS if methods == "all" else tuple(parse_names(methods))
+    plan = PipelineConfig(predictor=config, methods=named, **how)
+    log = _find(raw, source, declaration, file)
     page = out / "report.html" if can_draw(show) else None
     drawn, pictured = Pages(page, None, show), Pages(None, figures, show)
     steps = Steps(out, PIPELINE_STEPS, show.event)
-    result = run_pipeline(source, out, plan, steps=steps, on_event=show.event)
+    result = run_pipeline(log, out, plan, steps=steps, on_event=show.event)
 
-    about = {
-        "title": f"From {source.columns.kind} logs to a fused ranking",
-        "prediction": result.prediction,
-        "caveats": result.caveats,
-    }
+    found = {"prediction": dict(result.prediction), "caveats": list(result.caveats)}
+    about = {"title": f"From {log.columns.kind} logs to a fused ranking", **found}
     if page is not None:
-        content = [result.digest, dict(result.prediction), list(result.caveats)]
+        content = [result.digest, *found.values()]
         write = lambda: drawn.write(result.comparison, **about)  # noqa: E731
         steps.run("report", {"shown": content}, [page.name], write)
         show.line(f"Report: {page}")
     pictured.write(result.comparison, **about)
     for caveat in result.caveats:
         show.line(f"Note: {caveat}")
-    numbers_of = {
-        **result.comparison.board.to_dict(),
-        "prediction": result.prediction,
-        "caveats": list(result.caveats),
-    }
+    numbers_of = {**result.comparison.board.to_dict(), **found}
     tables = prediction_table(result.prediction), result.comparison.to_table()
     text = "\n\n".join(table.to_markdown() for table in tables)
     show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)

@@ -10,6 +10,7 @@ import click
 
 from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
 from harmonrank.support.events import BatchEnded, FitStep
+from harmonrank_lab.cli.predictor_options import choice_option
 from harmonrank_lab.events import CellEnded, CellStarted
 
 
@@ -17,16 +18,11 @@ from harmonrank_lab.events import CellEnded, CellStarted
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--data", metavar="NAME", help="elive, qkvideo, conflict, or a folder of files.")
 @click.option("--quick", is_flag=True, help="Few rows and epochs: all tables in some minutes.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["paper", "tuned"]),
-    help="paper: SGD, 500 epochs; tuned: Adam, each method's own defaults. tuned with --quick.",
-)
-@click.option(
-    "--losses",
-    type=click.Choice(["mean", "sum"]),
-    help="Over the rows of a batch, by the paper protocol. [mean]",
-)
+@choice_option(
+    "--protocol", ("paper", "tuned"), "SGD, 500 epochs; or Adam, each method's own defaults.",
+    default=None,
+)  # fmt: skip
+@choice_option("--losses", ("mean", "sum"), "Over a batch, by the paper protocol.", default=None)
 @click.option("--rows", type=int, help="Training rows; half as many test rows. [1000000]")
 @click.option("--seeds", type=int, help="How often each experiment is run. [3]")
 @click.option("--epochs", type=int, help="In place of the protocol's own.")

@@ -4,7 +4,6 @@ __all__ = ["command"]
 
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,14 +13,11 @@ from harmonrank.cli.parts import (
     numbers,
     output,
     parse_names,
-    seeds,
+    seed_option,
     whole,
 )
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("simulate")
@@ -32,18 +28,10 @@ if TYPE_CHECKING:
     "Training rows, with half as many for valid and test; of a log or a stream, all rows.",
     least=4,
 )
-@click.option(
-    "--seed", type=seeds, default=0, show_default=True, help="Draws other rows of the same world."
-)
+@seed_option
 @click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")
-@click.option(
-    "--drift",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="How far mean logits move over the log.",
-)
+@click.option("--drift", type=float, default=0.0, help="How far mean logits move over the log.")
 @click.option(
     "--position-bias",
     type=click.FloatRange(0, 10),
@@ -123,15 +111,9 @@ def command(
             show.advance("simulate ", done, 2 * rows, f"{name}.parquet")
 
         summary = simulate(
-            place,
-            rows,
-            _required(out),
-            seed=seed,
-            overwrite=overwrite,
-            kinds=kinds,
-            position_bias=position_bias,
-            on_table=on_table,
-        )
+            place, rows, _required(out), seed=seed, overwrite=overwrite,
+            kinds=kinds, position_bias=position_bias, on_table=on_table,
+        )  # fmt: skip
     summary["redraw"] = redraw
     show.result(
         f"Wrote {rows:,} training, {rows // 2:,} validation and {rows // 2:,} test rows to {out}.\n"

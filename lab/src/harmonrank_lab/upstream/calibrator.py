@@ -8,12 +8,12 @@ from typing import Annotated, Self
 import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from harmonrank.metrics import fit_logistic, logit, sigmoid
 from harmonrank.support.errors import DataError
 
 _FEWEST = 20
-_STEPS, _PRECISION = 50, 1e-9
 
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Map = tuple[float, float]
@@ -129,13 +129,8 @@ def _fit(scores: np.ndarray, labels: np.ndarray) -> Map | None:
 
 
 def _intercept(known: Map, s: np.ndarray, y: np.ndarray) -> float:
-    """Return b with mean σ(slope·logit(s) + b) = mean y, by Newton's steps of bounded length."""
+    """Return b with mean σ(slope·logit(s) + b) = mean y."""
     slope, b = known
     z, wanted = slope * logit(s), y.mean()
-    for _ in range(_STEPS):
-        p = sigmoid(z + b)
-        step = np.clip((wanted - p.mean()) / np.maximum((p * (1 - p)).mean(), 1e-12), -1, 1)
-        b = b + step
-        if abs(step) < _PRECISION:
-            break
-    return float(b)
+    reach = 1 + abs(b) + np.abs(z).max() + abs(logit(wanted))
+    return float(brentq(lambda b: sigmoid(z + b).mean() - wanted, -reach, reach, xtol=1e-12))

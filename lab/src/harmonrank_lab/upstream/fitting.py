@@ -70,18 +70,11 @@ def fit_predictor(
         on_event: Called with the start of each member and its training events.
     """
     config = config or PredictorConfig()
-    key = {
-        "format": FORMAT,
-        "harmonrank": __version__,
-        "log": fingerprint(log),
-        "config": asdict(config),
-        "folds": [folds, by],
-        "seed": seed,
-    }
+    key = {"format": FORMAT, "harmonrank": __version__, "log": fingerprint(log)}
+    key |= {"config": asdict(config), "folds": [folds, by], "seed": seed}
     with resumable_folder(path, key, holds=MODEL, overwrite=overwrite) as folder:
-        encoder = Encoder.fit(
-            log, config.id_rows, ("train", "valid") if config.refits else ("train",)
-        )
+        parts = ("train", "valid") if config.refits else ("train",)
+        encoder = Encoder.fit(log, config.id_rows, parts)
         cut = Folds.of_log(log, folds, by) if folds else None
         fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event)
         validated = fitting.validated()
@@ -169,11 +162,9 @@ class _Fitting:
         seed = 1009 * self.seed + (0 if without is None else 1 + without)
         network, trained = self._train(name, seed, ("train",), self.config, without)
         raw, valid = network.score(self._valid), self._valid
-        facts = replace(
-            trained,
-            valid_auc=tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid)),
-            calibration=calibration_facts(raw, valid.labels),
-        )
+        areas = tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid))
+        errors = calibration_facts(raw, valid.labels)
+        facts = replace(trained, valid_auc=areas, calibration=errors)
         return Member(network, Calibrator.fit(raw, valid.labels), facts)
 
     def _final(self, name: str, k: int, typical: Member) -> Member:
@@ -196,15 +187,10 @@ class _Fitting:
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
         network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
         stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
-        clock = Clock()
+        clock, valid = Clock(), None if "valid" in parts else self._valid
+        checkpoint = self.folder / f"{name}.checkpoint"
         for event in train_network(
-            network,
-            stream,
-            None if "valid" in parts else self._valid,
-            config,
-            seed=seed,
-            checkpoint=self.folder / f"{name}.checkpoint",
-            fingerprint=name,
+            network, stream, valid, config, seed=seed, checkpoint=checkpoint, fingerprint=name
         ):
             clock.hear(event)
             self.on_event(event)

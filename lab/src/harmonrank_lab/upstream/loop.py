@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from time import monotonic
-from typing import Literal
 
 import numpy as np
 import torch
@@ -62,17 +61,18 @@ class Average(nn.Module):
     def __init__(self, network: nn.Module, share: float) -> None:
         super().__init__()
         self.network, self._share = network, share
-        self._names = [n for n in network.state_dict() if n != _NOT_WEIGHTS]
         self.register_buffer("updates", torch.zeros(1, dtype=torch.int64))
-        for number, (_, weight) in enumerate(self._pairs(means=False)):
+        for number, weight in enumerate(self._present()):
             self.register_buffer(f"mean{number}", weight.clone())
 
-    def _pairs(self, *, means: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+    def _present(self) -> list[Tensor]:
+        weights = self.network.state_dict()
+        return [weight.detach() for name, weight in weights.items() if name != _NOT_WEIGHTS]
+
+    def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the mean and the present value of every weight."""
-        present = self.network.state_dict()
-        for number, name in enumerate(self._names):
-            weight = present[name].detach()
-            yield (self.get_buffer(f"mean{number}") if means else weight), weight
+        for number, weight in enumerate(self._present()):
+            yield self.get_buffer(f"mean{number}"), weight
 
     @torch.no_grad()
     def update(self) -> None:
@@ -159,19 +159,15 @@ def train_network(
         if valid is None or score > progress.best_valid:
             state.keep_best()
             progress.best_valid, progress.best_epoch = score, progress.epoch
-        ended = EpochEnded(
-            progress.epoch, config.epochs, progress.mean_loss, score, progress.best_epoch, None
-        )
+        about = progress.epoch, config.epochs, progress.mean_loss, score, progress.best_epoch
         progress.next_epoch()
         saved_at = save()
-        yield ended
+        yield EpochEnded(*about, None)
     state.restore_best()
     average.swap()
     network.embedding.forget_untouched()
-    reason: Literal["epochs", "patience"] = (
-        "epochs" if progress.since_best < config.patience else "patience"
-    )
-    yield Finished(progress.best_epoch, progress.best_valid, reason)
+    patient = progress.since_best < config.patience
+    yield Finished(progress.best_epoch, progress.best_valid, "epochs" if patient else "patience")
 
 
 def auc_of(network: PredictorNetwork, rows: Rows) -> np.ndarray:
@@ -224,9 +220,8 @@ def _step(
     # Pieces are as large as the cache likes, not as there are threads: those change nothing.
     each = batch.pieces(_PIECE_ROWS)
     seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
-    outcomes = pieces.map(
-        lambda given: _slopes(network, parameters, *given), zip(each, seeds, strict=True)
-    )
+    work = zip(each, seeds, strict=True)
+    outcomes = pieces.map(lambda given: _slopes(network, parameters, *given), work)
     losses, slopes = zip(*outcomes, strict=True)
     *top, pooled = (list(values) for values in zip(*slopes, strict=True))
     for parameter, values in zip(parameters, top, strict=True):

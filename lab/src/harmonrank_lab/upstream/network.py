@@ -4,16 +4,7 @@ Each of these maps what the embeddings gave to a logit per objective, and begins
 objectives alike.
 """
 
-__all__ = [
-    "ESMM",
-    "NETWORKS",
-    "PLE",
-    "MMoE",
-    "Pieces",
-    "PredictorConfig",
-    "PredictorNetwork",
-    "chained",
-]
+__all__ = ["ESMM", "NETWORKS", "PLE", "MMoE", "Pieces", "PredictorConfig", "PredictorNetwork"]
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -287,13 +278,8 @@ class PredictorNetwork(nn.Module):
         super().__init__()
         objectives = len(prevalence)
         self._chained = config.network == "esmm"
-        self.embedding = Embedding(
-            layout,
-            config.embedding,
-            shrinkage=config.shrinkage,
-            rate=config.table_rate,
-            generator=generator,
-        )
+        about = {"shrinkage": config.shrinkage, "rate": config.table_rate}
+        self.embedding = Embedding(layout, config.embedding, generator=generator, **about)
         sides = self.embedding.sides
         inputs = (sides + sides * (sides - 1) // 2) * config.embedding
         self.top = _KINDS[config.network](inputs, objectives, config, generator)

@@ -15,8 +15,6 @@ __all__ = [
 ]
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,6 +33,7 @@ from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.support.storage import (
     Array,
     check_format,
+    digest,
     new_file,
     read_arrays,
     read_json,
@@ -143,11 +142,8 @@ class Member:
         tensors.pop(_ONLY_TRAINING)
         weights = folder / f"{name}.safetensors"
         write_arrays(weights, {k: v.numpy() for k, v in tensors.items()})
-        parts = {
-            "calibrator": asdict(self.calibrator),
-            "facts": self.facts.to_dict(),
-            "sha256": sha256(weights),
-        }
+        parts: dict[str, Any] = {"calibrator": asdict(self.calibrator)}
+        parts |= {"facts": self.facts.to_dict(), "sha256": sha256(weights)}
         with new_file(folder / f"{name}.json", overwrite=True) as partial:
             write_json(partial, parts)
 
@@ -168,10 +164,9 @@ class Member:
         state = network.state_dict()
         squares = state.pop(_ONLY_TRAINING)
         declared = {n: Array(tuple(value.shape), "float32") for n, value in state.items()}
-        arrays = read_arrays(weights, declared)
-        network.load_state_dict(
-            {n: torch.from_numpy(array) for n, array in arrays.items()} | {_ONLY_TRAINING: squares}
-        )
+        arrays = read_arrays(weights, declared).items()
+        state = {name: torch.from_numpy(array) for name, array in arrays}
+        network.load_state_dict(state | {_ONLY_TRAINING: squares})
         form.calibrator.check(objectives)
         return cls(network, form.calibrator, form.facts)
 
@@ -247,8 +242,7 @@ class Predictor:
 
 def fingerprint(log: ImportedLog) -> str:
     """Return a digest of a log's content, by the checksums of its files."""
-    sums = {name: about["sha256"] for name, about in sorted(log.manifest["files"].items())}
-    return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
+    return digest({name: about["sha256"] for name, about in log.manifest["files"].items()})
 
 
 def mean_score(members: Mapping[str, Member], rows: Rows) -> np.ndarray:
@@ -298,9 +292,9 @@ def load_predictor(path: str | Path) -> Predictor:
         document = read_json(path / MODEL, _Document)
         check_format(f"'{path}' has predictor", document.format, document.harmonrank, FORMAT)
         return _read(path, document.predictor, sums)
-    except ModelFileError:
-        raise
     except (DataError, UsageError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         reason = str(error).rstrip(".")
         raise ModelFileError(
             f"The saved predictor '{path}' is damaged: {reason}; fit it again."

@@ -10,15 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Schema
-from harmonrank.data.reading import (
-    PIECE_ROWS,
-    ParquetWriter,
-    check_columns,
-    column_names,
-    count_rows,
-    pieces,
-)
+from harmonrank.data import Schema, reading
+from harmonrank.data.reading import ParquetWriter
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.events import ScoredRows
@@ -95,7 +88,7 @@ class _Job:
         """Write the table of one part."""
         log, done = self.log, 0
         with ParquetWriter(folder / f"{part}.parquet") as writer:
-            for frame in log.batches(part, rows=PIECE_ROWS):
+            for frame in log.batches(part, rows=reading.PIECE_ROWS):
                 done += frame.height
                 frame = self._drawn(part, frame)
                 p = score_frame(self.predictor, frame, own=part if self.own else None)
@@ -134,13 +127,8 @@ def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
         few = [n for n in c.users.categorical if 1 < users[n].n_unique() <= _CONTEXT_VALUES]
         named = [n for n in few if not n.startswith("onehot")]
         joined = [c.user, *named[:_USER_COLUMNS]]
-    schema = Schema(
-        {name: f"p_{name}" for name in c.objectives},
-        context=(*c.categorical, *joined[1:]),
-        request=c.request,
-        truth=dict(c.truth),
-    )
-    return schema, joined
+    scores, context = {name: f"p_{name}" for name in c.objectives}, (*c.categorical, *joined[1:])
+    return Schema(scores, context=context, request=c.request, truth=dict(c.truth)), joined
 
 
 def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = None) -> np.ndarray:
@@ -181,18 +169,18 @@ def score_rows(
     that the predictor does not know are scored by what else the row tells.
     """
     source, output = Path(source), Path(output)
-    names = column_names(source)
-    check_columns(source, names, predictor.encoder.reads)
+    names = reading.column_names(source)
+    reading.check_columns(source, names, predictor.encoder.reads)
     added = [f"p_{name}" for name in predictor.objectives]
     for name in added:
         if name in names:
             raise UsageError(f"'{source}' has a column '{name}' already; drop or rename it.")
     check_output(output, overwrite=overwrite)
-    total, done = count_rows(source), 0
+    total, done = reading.count_rows(source), 0
     with (
         new_file(output, overwrite=overwrite) as partial,
         ParquetWriter(partial) as writer,
-        closing(pieces(source)) as frames,
+        closing(reading.pieces(source)) as frames,
     ):
         for frame in frames:
             p = score_frame(predictor, frame)

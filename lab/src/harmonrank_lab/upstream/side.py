@@ -165,10 +165,9 @@ class Side:
     def of(cls, fields: SideFields, frame: pl.DataFrame | None, offset: int) -> "Side":
         """Encode the table's entities and those that training saw without being in it."""
         seen = pl.DataFrame({fields.key: fields.id.known})
-        whole = (
-            seen if frame is None else frame.join(seen, on=fields.key, how="full", coalesce=True)
-        )
-        whole = whole.sort(fields.key)
+        if frame is not None:
+            seen = frame.join(seen, on=fields.key, how="full", coalesce=True)
+        whole = seen.sort(fields.key)
         ids = whole[fields.key].to_numpy()
         codes = np.zeros((len(ids) + 1, len(fields.slots)), np.int32)
         codes[:-1] = fields.encode(ids, whole)

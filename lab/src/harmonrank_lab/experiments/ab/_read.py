@@ -8,16 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from harmonrank.data.reading import (
-    Source,
-    TableFiles,
-    check_columns,
-    column_names,
-    describe,
-    is_paths,
-    open_table,
-    reading,
-)
+from harmonrank.data import reading as files_of
+from harmonrank.data.reading import Source, TableFiles, describe
 from harmonrank.support.errors import DataError, UsageError
 
 _PIECE_ROWS = 2_000_000
@@ -43,11 +35,11 @@ def grouped_sums(
         text: Columns that a csv file must not take for numbers, such as ids.
     """
     columns = list(dict.fromkeys(columns))
-    check_columns(source, column_names(source), columns)
-    if not is_paths(source):
-        return query(open_table(source, columns).lazy()).collect(engine="streaming")
+    files_of.check_columns(source, files_of.column_names(source), columns)
+    if not files_of.is_paths(source):
+        return query(files_of.open_table(source, columns).lazy()).collect(engine="streaming")
     files = TableFiles.of(source)
-    with reading(files.paths[0], files.kind):
+    with files_of.reading(files.paths[0], files.kind):
         parts = files.scans(columns, text)
         if files.kind == "csv":
             lazy = pl.concat(parts, how="vertical_relaxed")

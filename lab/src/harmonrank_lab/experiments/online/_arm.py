@@ -119,13 +119,9 @@ def newest(rows: Sequence[Impressions], schema: Schema, most: int) -> Log:
         return np.concatenate(list(parts))[-most:]
 
     context = {name: joined(part.context[name] for part in kept) for name in schema.context}
-    return Log(
-        schema,
-        joined(part.scores for part in kept),
-        pl.DataFrame(context),
-        joined(part.labels for part in kept),
-        joined(part.request for part in kept),
-    )
+    scores, labels = joined(part.scores for part in kept), joined(part.labels for part in kept)
+    request = joined(part.request for part in kept)
+    return Log(schema, scores, pl.DataFrame(context), labels, request)
 
 
 class Arm:

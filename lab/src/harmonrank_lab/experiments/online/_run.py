@@ -4,6 +4,7 @@ __all__ = ["run_online"]
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -64,12 +65,8 @@ class Ledger:
     def end_day(self, day: int, names: np.ndarray) -> None:
         """Close a day; `names` has the arm of every user."""
         came = np.flatnonzero(self._shown)
-        columns = {
-            "user_id": came,
-            "arm": names[came],
-            "day": np.full(len(came), day, np.int16),
-            "impressions": self._shown[came],
-        }
+        columns = {"user_id": came, "arm": names[came], "day": np.full(len(came), day, np.int16)}
+        columns["impressions"] = self._shown[came]
         columns |= {name: self._came[came, m] for m, name in enumerate(self._objectives)}
         self.frames.append(pl.DataFrame(columns))
         self.expected.append(self._would)
@@ -83,14 +80,10 @@ class Ledger:
         """Return the lifts by true chance, of the same users in all arms."""
         total = {arm: sum(day[arm] for day in self.expected) for arm in self._arms}
         lifts = []
-        for arm in self._arms:
-            if arm == base:
-                continue
-            ratios, errors = paired_log_ratio(np.asarray(total[base]), np.asarray(total[arm]))
-            lifts += [
-                lift_of(arm, name, float(ratio), float(error), LEVEL)
-                for name, ratio, error in zip(self._objectives, ratios, errors, strict=True)
-            ]
+        for arm in (name for name in self._arms if name != base):
+            both = paired_log_ratio(np.asarray(total[base]), np.asarray(total[arm]))
+            for name, ratio, error in zip(self._objectives, *both, strict=True):
+                lifts.append(lift_of(arm, name, float(ratio), float(error), LEVEL))
         return tuple(lifts)
 
 
@@ -175,18 +168,14 @@ class _Experiment:
         config = self._config
         hours = self._traffic.warmup() if len(self._fixed) < len(config.arms) else ()
         warmup = [self._shuffled(hour) for hour in hours]
+        learner = partial(
+            Arm, schema=self._schema, warmup=warmup, window_rows=config.window_rows, seed=self._seed
+        )
         try:
             return {
                 name: FixedArm(self._fixed[name], self._schema)
                 if name in self._fixed
-                else Arm(
-                    method,
-                    self._schema,
-                    warmup,
-                    window_rows=config.window_rows,
-                    seed=self._seed,
-                    options=config.options.get(name),
-                )
+                else learner(method, options=config.options.get(name))
                 for name, method in config.arms.items()
             }
         except DataError as error:
@@ -216,29 +205,16 @@ class _Experiment:
                 arms[name].remember(rows_of(hour, answer, mine, self._delay, self._wait))
 
     def _result(self) -> OnlineResult:
-        config, ledger, log = self._config, self._ledger, self._ledger.log()
-
+        config, world, log = self._config, self._world, self._ledger.log()
         settings = {k: v for k, v in asdict(config).items() if k != "arms"}
+        settings |= {"examination": self._curve.tolist(), "wait_hours": self._wait}
+        settings["delays"] = dict(zip(world.objectives, self._delay.tolist(), strict=True))
+        analysis = analyse(
+            log, outcomes=world.objectives, impressions="impressions",
+            control=config.base, aa_arm=config.aa_arm,
+        )  # fmt: skip
+        exact, seconds = self._ledger.exact(config.base), perf_counter() - self._started
         return OnlineResult(
-            world=self._world.name,
-            seed=self._seed,
-            objectives=self._world.objectives,
-            arms=dict(config.arms),
-            settings=settings
-            | {
-                "examination": self._curve.tolist(),
-                "delays": dict(zip(self._world.objectives, self._delay.tolist(), strict=True)),
-                "wait_hours": self._wait,
-            },
-            requests=self._requests,
-            analysis=analyse(
-                log,
-                outcomes=self._world.objectives,
-                control=config.base,
-                impressions="impressions",
-                aa_arm=config.aa_arm,
-            ),
-            exact=ledger.exact(config.base),
-            log=log,
-            seconds=perf_counter() - self._started,
-        )
+            world.name, self._seed, world.objectives, dict(config.arms), settings,
+            self._requests, analysis, exact, log, seconds,
+        )  # fmt: skip

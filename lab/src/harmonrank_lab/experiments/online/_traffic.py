@@ -9,7 +9,7 @@ __all__ = ["ARMS", "Hour", "HourEnded", "OnlineConfig", "OnlineResult", "Traffic
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
@@ -22,21 +22,17 @@ from harmonrank_lab.experiments.ab import Analysis, Lift
 from harmonrank_lab.experiments.ab._result import with_nan
 from harmonrank_lab.worlds import World, draw_candidates
 
+if TYPE_CHECKING:
+    from harmonrank.cli.parts import Show
+
 BASE = "base"
 """The arm that lifts are measured against."""
 
 ARMS = {BASE: "mbce", "rl": "reinforce", "ours": "harmonrank"}
 """The arms of the paper's experiment and the method of each."""
 
-DELAYS = {
-    "click": 0.0,
-    "long_view": 0.05,
-    "like": 0.1,
-    "comment": 0.25,
-    "share": 0.25,
-    "follow": 0.5,
-    "buy": 2.0,
-}
+DELAYS = {"click": 0.0, "long_view": 0.05, "like": 0.1, "comment": 0.25, "share": 0.25}
+DELAYS |= {"follow": 0.5, "buy": 2.0}
 """Mean hours from an impression to its label, exponential; an objective not named here has 0.5."""
 
 _OTHER_DELAY = 0.5
@@ -136,6 +132,10 @@ class HourEnded:
 
     hour: int
     hours: int
+
+    def shown_by(self, show: "Show") -> None:
+        """Tell a person."""
+        show.advance("hours ", self.hour + 1, self.hours)
 
 
 @dataclass(frozen=True)
