@@ -181,11 +181,8 @@ def ask(connection: socket.socket, request: bytes) -> bool:
     return head.split()[1] == b"200"
 
 
-_TASKS: dict[str, Callable[..., dict[str, float]]] = {
-    "score_file": score_file,
-    "fit": fit,
-    "ask_often": ask_often,
-}
+_TASKS = {task.__name__: task for task in (score_file, fit, ask_often)}
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_TASKS[sys.argv[1]](**json.loads(sys.argv[2]))) + "\n")
+    done: Callable[..., dict[str, float]] = _TASKS[sys.argv[1]]
+    sys.stdout.write(json.dumps(done(**json.loads(sys.argv[2]))) + "\n")

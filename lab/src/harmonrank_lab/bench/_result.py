@@ -168,14 +168,12 @@ def interleaved(
     """
     for run in work.values():
         run()
-    turns = {
-        name: max(1, min(most, int(_TURN_SECONDS / _timed(run)))) for name, run in work.items()
-    }
+    calls = {name: int(_TURN_SECONDS / _timed(run)) for name, run in work.items()}
     times: dict[str, list[float]] = {name: [] for name in work}
     for _ in rounds(seconds, least, most):
         for name, run in work.items():
             run()
-            times[name] += [_timed(run) for _ in range(turns[name])]
+            times[name] += [_timed(run) for _ in range(max(1, min(most, calls[name])))]
     return {name: median(values) for name, values in times.items()}
 
 
@@ -249,8 +247,7 @@ def write_repeated(path: Path, rows: int, objectives: int = 5, *, labels: bool =
     total = 0
     with ParquetWriter(path) as writer:
         for start in range(0, rows, _PIECE):
-            request = pl.col("request_id") + start // _REQUEST_ROWS
-            part = piece.head(rows - start).with_columns(request)
-            writer.put(part)
+            part = piece.head(rows - start)
+            writer.put(part.with_columns(pl.col("request_id") + start // _REQUEST_ROWS))
             total += int(part.estimated_size())
     return total

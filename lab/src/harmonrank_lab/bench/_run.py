@@ -138,21 +138,15 @@ def _version(package: str) -> str | None:
 
 def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
 
 
 def bench_table(report: Report) -> Table:
     """Return one row per result: our time, and how many times as long each peer takes."""
-    columns = (
-        Column("what", widest=31),
-        Column("rows"),
-        Column("ours", align="right"),
-        Column("peers take / note", widest=27),
-    )
+    first, last = Column("what", widest=31), Column("peers take / note", widest=27)
+    columns = (first, Column("rows"), Column("ours", align="right"), last)
     rows = []
     for result in report.results:
         ours = result.ours_seconds

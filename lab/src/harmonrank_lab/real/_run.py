@@ -96,14 +96,12 @@ def _compared(
     seconds = {entry.name: entry.fit_seconds for entry in result.board.entries}
     measured = [
         {"name": name, **_sums("request_auc", within, schema), **_sums("auc", whole, schema)}
+        | {"fit_seconds": seconds[name]}
         for name, (within, whole) in areas.items()
     ]
-    return {
-        "context": list(schema.context),
-        "methods": [{**parts, "fit_seconds": seconds[parts["name"]]} for parts in measured],
-        "differences": differences,
-        "errors": {e.name: e.error for e in result.board.entries if e.error},
-    }
+    errors = {e.name: e.error for e in result.board.entries if e.error}
+    found = {"context": list(schema.context), "methods": measured}
+    return {**found, "differences": differences, "errors": errors}
 
 
 def _sums(what: str, areas: np.ndarray, schema: Schema) -> dict[str, Any]:

@@ -53,15 +53,8 @@ def simulate_log(
                 files[name] = files.get(name, 0) + block.frame.height
                 if on_rows is not None:
                     on_rows(sum(files.values()))
-        summary = {
-            "world": world.name,
-            "users": world.users,
-            "items": world.items,
-            "rows": rows,
-            "seed": seed,
-            "files": files,
-            **judge.summary(world.truth.names),
-        }
+        summary = {"world": world.name, "users": world.users, "items": world.items, "rows": rows}
+        summary |= {"seed": seed, "files": files, **judge.summary(world.truth.names)}
         write_json(folder / TRUTH, summary)
     return summary
 

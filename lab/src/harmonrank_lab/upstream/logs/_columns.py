@@ -90,12 +90,9 @@ class LogColumns:
         """Read log.toml."""
         what = "the columns of a log"
         try:
-            return cls._from_dict(path, read_toml(Path(path), what))
+            parts = read_toml(Path(path), what)
         except FileNotFoundError as error:
             raise DataError(f"'{path}' cannot be read as {what}: {error}.") from None
-
-    @classmethod
-    def _from_dict(cls, path: str | Path, parts: dict[str, Any]) -> Self:
         known = [f.name for f in fields(cls)]
         for key in parts:
             if key not in known:

@@ -21,19 +21,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank_lab.upstream.logs import _declared_tables as files_of
 from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource, check_folder
 from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
-from harmonrank_lab.upstream.logs._declaration import read_declaration as _read
-from harmonrank_lab.upstream.logs._declared_tables import (
-    declared_columns,
-    declared_table,
-    joined_table,
-    log_files,
-    no_files,
-    one_version,
-    shared_columns,
-    table_file,
-)
+from harmonrank_lab.upstream.logs._declared_tables import declared_columns, declared_table
 from harmonrank_lab.upstream.logs._rules import (
     Made,
     RowClock,
@@ -69,36 +60,25 @@ def find_declared(
     Raises:
         DataError: A file or a column is missing, or the declaration is wrong.
     """
-    declared = declaration if isinstance(declaration, Declaration) else _read(declaration)
+    d = declaration if isinstance(declaration, Declaration) else read_declaration(declaration)
     folder = check_folder(folder)
-    home, files = log_files(folder, declared)
+    home, files = files_of.log_files(folder, d)
     files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
     if not files:
-        raise no_files(folder, declared)
-    sides = (("users", declared.user, declared.users), ("items", declared.item, declared.items))
-    tables = {
-        part: table_file(folder, home, declared, rules)
-        for part, _, rules in sides
-        if rules is not None
-    }
-    joined = {
-        name: table_file(folder, home, declared, rules) for name, rules in declared.joins.items()
-    }
-    one_version(declared, [*files, *tables.values(), *joined.values()])
-    digest = {"declaration": sha256(msgspec.json.encode(declared)).hexdigest()[:16]}
-    truth = folder / "truth.parquet"
-    return LogSource(
-        declared,
-        files,
-        joined,
-        tuple(
-            declared_table(declared, rules, f"{part}.parquet", key, tables[part])
-            for part, key, rules in sides
-            if rules is not None
-        ),
-        truth if truth.is_file() else None,
-        digest if settings is None else settings,
+        raise files_of.no_files(folder, d)
+    both = (("users", d.user, d.users), ("items", d.item, d.items))
+    sides = [(part, key, rules) for part, key, rules in both if rules is not None]
+    paths = [files_of.table_file(folder, home, d, rules) for *_, rules in sides]
+    joined = {n: files_of.table_file(folder, home, d, rules) for n, rules in d.joins.items()}
+    files_of.one_version(d, [*files, *paths, *joined.values()])
+    tables = tuple(
+        declared_table(d, rules, f"{part}.parquet", key, path)
+        for (part, key, rules), path in zip(sides, paths, strict=True)
     )
+    truth = folder / "truth.parquet"
+    if settings is None:
+        settings = {"declaration": sha256(msgspec.json.encode(d)).hexdigest()[:16]}
+    return LogSource(d, files, joined, tables, truth if truth.is_file() else None, settings)
 
 
 class LogSource:
@@ -127,7 +107,7 @@ class LogSource:
         self.files, self.tables, self.joined = tuple(files), tables, tuple(joined.values())
         self.truth, self.settings = truth, settings
         self._declared = d = declared
-        there = shared_columns(d, files)
+        self._there = there = files_of.shared_columns(d, files)
         named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
         named |= {role: getattr(d, role) for role in _ROLES}
         made = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
@@ -140,7 +120,7 @@ class LogSource:
             (time,) = made["time"]
             self.clock = RowClock(time.source, time.rule, d.utc_offset)
         self._joins = [
-            joined_table(d, name, d.joins[name], path, files[0], there)
+            files_of.joined_table(d, name, d.joins[name], path, files[0], there)
             for name, path in joined.items()
         ]
         self._user, request = made["user"][0], self._request(there, files[0])
@@ -158,13 +138,11 @@ class LogSource:
                     f"'{m.source}' is declared as a whole number for '{m.name}' and as text for "
                     "another column; give both a whole `type`, or neither."
                 )
-        self._there = there
 
     def _request(self, there: list[str], file: Path) -> dict[str, list[Made]]:
         d = self._declared
-        if d.request is None or d.request == d.user:
-            return {}
-        if d.rule(d.request).transform == "user_hour":
+        by_user = d.request is None or d.request == d.user
+        if d.request is None or by_user or d.rule(d.request).transform == "user_hour":
             return {}
         return {"request": declared_columns(d, d, "request", [d.request], file, there)}
 
@@ -284,13 +262,11 @@ def find_tenrec(folder: str | Path, *, file: str | None = None, long_view: int =
     if file is not None and file not in TENREC_FILES:
         raise UsageError(f"Tenrec has no video file '{file}'. {did_you_mean(file, TENREC_FILES)}")
     declared = shipped("tenrec")
-    rule = msgspec.structs.replace(declared.rule("long_view"), at_least=long_view)
+    change = msgspec.structs.replace
     first, *others = declared.notes
-    said = first.text.replace("at least 2", f"at least {long_view}")
-    declared = msgspec.structs.replace(
-        declared,
-        files=declared.files if file is None else [file],
-        columns={**declared.columns, "long_view": rule},
-        notes=[msgspec.structs.replace(first, text=said), *others],
-    )
+    said = change(first, text=first.text.replace("at least 2", f"at least {long_view}"))
+    rule = change(declared.rule("long_view"), at_least=long_view)
+    columns = {**declared.columns, "long_view": rule}
+    files = declared.files if file is None else [file]
+    declared = change(declared, files=files, columns=columns, notes=[said, *others])
     return find_declared(folder, declared, settings={"long_view": long_view})

@@ -83,10 +83,9 @@ def no_files(folder: Path, declared: Declaration, pattern: str = "") -> DataErro
 
 def table_file(folder: Path, home: Path, declared: Declaration, table: TableRules) -> Path:
     """Return the file of a table of features, which is where the log is."""
-    patterns = [table.file] if isinstance(table.file, str) else table.file
-    paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
+    paths = [path for pattern in table.files for path in sorted(home.glob(pattern))]
     if not paths:
-        raise no_files(folder, declared, patterns[0])
+        raise no_files(folder, declared, table.files[0])
     _check_endings(paths[:1])
     return paths[0]
 
@@ -109,7 +108,10 @@ def shared_columns(declared: Declaration, files: Sequence[Path]) -> list[str]:
     columns = {file: column_names(file) for file in files}
     somewhere = {name for names in columns.values() for name in names}
     there = [name for name in columns[files[0]] if all(name in c for c in columns.values())]
-    labels = [_source_in(declared.rule(name), name, somewhere) for name in declared.labels]
+    labels = [
+        next((n for n in declared.rule(name).names(name) if n in somewhere), None)
+        for name in declared.labels
+    ]
     for file in files:
         lost = [name for name in labels if name and name not in columns[file]]
         if lost:
@@ -120,18 +122,8 @@ def shared_columns(declared: Declaration, files: Sequence[Path]) -> list[str]:
     return there
 
 
-def _source_in(rule: ColumnRule, name: str, there: set[str]) -> str | None:
-    names = [rule.source] if isinstance(rule.source, str) else rule.source or [name]
-    return next((n for n in names if n in there), None)
-
-
 def declared_columns(
-    declared: Declaration,
-    roles: Roles,
-    role: str,
-    names: Sequence[str],
-    file: Path,
-    there: list[str],
+    log: Declaration, roles: Roles, role: str, names: Sequence[str], file: Path, there: list[str]
 ) -> list[Made]:
     """Return the columns that a role becomes, or say which one is missing."""
     made: list[Made] = []
@@ -140,7 +132,7 @@ def declared_columns(
             made += resolved(roles, role, name, there)
         except KeyError as missing:
             (lacking,) = missing.args
-            if declared.download is not None:
+            if log.download is not None:
                 raise DataError(
                     f"'{file}' has no column '{lacking}', so it is not the official file. "
                     f"Got {', '.join(there[:30])}."
@@ -165,17 +157,15 @@ def declared_table(
         path: Where it is.
     """
     there = column_names(path)
-    by_role = {
-        role: declared_columns(declared, rules, role, getattr(rules, role), path, there)
-        for role in ("categorical", "multi", "numeric")
-    }
     (own,) = declared_columns(declared, rules, "id", [rules.id], path, there)
-    own = Made(key, "id", own.rule, own.source)
-    made = [own, *by_role["categorical"], *by_role["multi"], *by_role["numeric"]]
-    names = {role: tuple(m.name for m in columns) for role, columns in by_role.items()}
+    made = [Made(key, "id", own.rule, own.source)]
+    for role in ("categorical", "multi", "numeric"):
+        made += declared_columns(declared, rules, role, getattr(rules, role), path, there)
+    categorical = tuple(m.name for m in made if m.role in ("categorical", "multi"))
+    numeric = tuple(m.name for m in made if m.role == "numeric")
     return TableSource(
         path,
-        FeatureTable(file, key, names["categorical"] + names["multi"], names["numeric"]),
+        FeatureTable(file, key, categorical, numeric),
         tuple(dict.fromkeys(m.source for m in made)),
         clean=lambda frame: cleaned(frame, made, None),
         count=lambda frame: counted(frame, made, rules, None),

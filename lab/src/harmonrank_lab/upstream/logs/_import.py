@@ -98,10 +98,8 @@ class KeyCounts:
             return int(key) << self._shift
 
         cuts = Cuts(*(cut(sum(counts[k:])) for k in range(3)))
-        if (
-            not cuts.first < cuts.valid < cuts.test
-            or cuts.test > int(self._keys[-1]) << self._shift
-        ):
+        last = int(self._keys[-1]) << self._shift
+        if not cuts.first < cuts.valid < cuts.test <= last:
             raise DataError(
                 f"The log cannot be divided: {total:,} rows with {len(self._keys):,} different "
                 "seconds or users leave a part empty; give a longer log or other numbers of rows."
@@ -116,11 +114,9 @@ def _wanted(total: int, rows: tuple[int | None, int | None, int | None]) -> list
         raise DataError(f"The log has {total:,} rows, fewer than the {given:,} that are wanted.")
     shares = zip(_SHARES, rows, strict=True)
     counts = [rest * s // share if n is None else n for s, n in shares]
-    # What rounding leaves goes to the first part that may have it.
-    for k, n in enumerate(rows):
-        if n is None:
-            counts[k] += total - sum(counts)
-            break
+    if None in rows:
+        # What rounding leaves goes to the first part that may have it.
+        counts[rows.index(None)] += total - sum(counts)
     return counts
 
 

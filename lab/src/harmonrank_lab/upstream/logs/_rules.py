@@ -19,15 +19,8 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _BUCKETS = 20
 """Users fall into 2^20 buckets by a hash of their id, and buckets are never divided."""
 
-_TYPES = {
-    "uint8": pl.UInt8,
-    "int16": pl.Int16,
-    "int32": pl.Int32,
-    "int64": pl.Int64,
-    "float32": pl.Float32,
-    "float64": pl.Float64,
-    "text": pl.String,
-}
+_TYPES: dict[str, type[pl.DataType]] = {"uint8": pl.UInt8, "int16": pl.Int16, "int32": pl.Int32}
+_TYPES |= {"int64": pl.Int64, "float32": pl.Float32, "float64": pl.Float64, "text": pl.String}
 _TIMES = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 _YES, _NO = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
 
@@ -54,7 +47,7 @@ class RowClock:
         """Return milliseconds since 1970 in UTC, null where the value is no time."""
         value, how = pl.col(self.column), self.rule.transform
         if self.rule.whole or how in ("ms", "s"):
-            number = value if self.rule.whole else value.cast(pl.Float64, strict=False)
+            number = _number(value, self.rule)
             return number if how != "s" else (number * 1000).cast(pl.Int64, strict=False)
         local = int(self.utc_offset * _HOUR_MS)
         if self.rule.format is not None:
@@ -73,6 +66,10 @@ class RowClock:
 
     def _local(self) -> pl.Expr:
         return self.ms().cast(pl.Int64) + int(self.utc_offset * _HOUR_MS)
+
+
+def _number(value: pl.Expr, rule: ColumnRule) -> pl.Expr:
+    return value if rule.whole else value.cast(pl.Float64, strict=False)
 
 
 def _iso(value: pl.Expr, local: int) -> pl.Expr:
@@ -116,16 +113,15 @@ def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
         code = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
         return code if how == "code" else pl.when(code >= 0).then(code)
     if how in ("number", "positive"):
-        number = value if rule.whole else value.cast(pl.Float64, strict=False)
+        number = _number(value, rule)
         return number if how == "number" else pl.when(number > 0).then(number)
     if how == "day":
-        day = value.str.to_date(rule.format or "%Y-%m-%d", strict=False)
-        return day.cast(pl.Int32)
+        return value.str.to_date(rule.format or "%Y-%m-%d", strict=False).cast(pl.Int32)
     if how in ("label", "not"):
         label = value if rule.whole else _label(value)
         return label if how == "label" else 1 - label
-    if how == "id":
-        return id_of(value, whole=rule.whole)
+    if how == "id" and not rule.whole:
+        return id_of(value)
     return value
 
 
@@ -136,14 +132,12 @@ def _label(value: pl.Expr) -> pl.Expr:
     return known.otherwise(number).cast(pl.UInt8, strict=False)
 
 
-def id_of(value: pl.Expr, *, whole: bool) -> pl.Expr:
-    """Return ids as whole numbers of 63 bits.
+def id_of(value: pl.Expr) -> pl.Expr:
+    """Return ids that are text as whole numbers of 63 bits.
 
     Text that is a number of up to 18 digits is that number; any other text is hashed to a number
     that has more.
     """
-    if whole:
-        return value
     return value.map_batches(_hashed, return_dtype=pl.Int64)
 
 
@@ -153,14 +147,11 @@ def _hashed(series: pl.Series) -> pl.Series:
     words = series.filter(~plain).drop_nulls().unique()
     if words.is_empty():
         return number
-    codes = [(1 << 62) | int.from_bytes(_digest(word), "big") >> 2 for word in words]
+    digests = (blake2b(word.encode(), digest_size=8).digest() for word in words)
+    codes = [(1 << 62) | int.from_bytes(digest, "big") >> 2 for digest in digests]
     table = pl.DataFrame({"word": words, "code": pl.Series(codes, dtype=pl.Int64)})
     coded = series.rename("word").to_frame().join(table, "word", "left", maintain_order="left")
     return number.zip_with(plain.fill_null(value=False), coded["code"])
-
-
-def _digest(word: str) -> bytes:
-    return blake2b(word.encode(), digest_size=8).digest()
 
 
 def _hourmin(value: pl.Expr, clock: RowClock) -> pl.Expr:
@@ -180,7 +171,7 @@ def _past_midnight(value: pl.Expr, clock: RowClock) -> pl.Expr:
 
 def oddity(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> tuple[str, pl.Expr]:
     """Return what is odd about a value, and where it is so; the text is empty if nothing can be."""
-    value = pl.col(column) if rule.whole else pl.col(column).cast(pl.Float64, strict=False)
+    value = _number(pl.col(column), rule)
     if rule.transform == "positive":
         return f"{name} is 0: null", value <= 0
     if rule.transform == "not_negative":
@@ -246,7 +237,7 @@ def resolved(roles: Roles, role: str, name: str, there: Collection[str]) -> list
     """
     rule = roles.rule(name)
     while True:
-        names = [rule.source] if isinstance(rule.source, str) else rule.source or [name]
+        names = rule.names(name)
         source = next((n for n in names if n in there), None)
         if rule.transform in _FROM_CLOCK:
             source = ""

@@ -9,26 +9,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank_lab.worlds.raw import _kuairand_tables as tables
-from harmonrank_lab.worlds.raw._truth import (
-    Block,
-    BlockUsers,
-    LogFile,
-    Objective,
-    RawWorld,
-    blocks,
-    choose,
-    draw_truth,
-    feedback,
-)
-
-_OBJECTIVES = (
-    Objective("is_click", 0.46, 1.2, 0.03),
-    Objective("long_view", 0.33, 1.2, 0.03),
-    Objective("is_like", 0.0185, 1.2, 0.015),
-    Objective("is_comment", 0.004, 1.15, 0.015),
-    Objective("is_follow", 0.0011, 1.15, 0.015),
-    Objective("is_forward", 0.001, 1.1, 0.015),
-)
+from harmonrank_lab.worlds.raw import _truth as of_truth
+from harmonrank_lab.worlds.raw._truth import Block, BlockUsers, Objective, RawWorld, choose
 
 _FILES = (
     ("data/log_standard_4_08_to_4_21_pure.csv", 0, 14),
@@ -60,7 +42,14 @@ class KuaiRandWorld(RawWorld):
     """
 
     name = "kuairand"
-    objectives = _OBJECTIVES
+    objectives = (
+        Objective("is_click", 0.46, 1.2, 0.03),
+        Objective("long_view", 0.33, 1.2, 0.03),
+        Objective("is_like", 0.0185, 1.2, 0.015),
+        Objective("is_comment", 0.004, 1.15, 0.015),
+        Objective("is_follow", 0.0011, 1.15, 0.015),
+        Objective("is_forward", 0.001, 1.1, 0.015),
+    )
 
     def __init__(self, users: int, items: int, *, redraw: int = 0) -> None:
         rng = np.random.default_rng([redraw, 1, users, items])
@@ -68,7 +57,8 @@ class KuaiRandWorld(RawWorld):
         item_vectors, self._item_features = tables.draw_videos(rng, items)
         self._duration = self._item_features["video_duration"].to_numpy().astype(np.int64)
         self._draw_traffic(rng, users, items)
-        truth = draw_truth(rng, _OBJECTIVES, user_vectors, item_vectors, hours=24, scenarios=15)
+        vectors = (user_vectors, item_vectors)
+        truth = of_truth.draw_truth(rng, self.objectives, *vectors, hours=24, scenarios=15)
         # The longer a video, the more of it remains when 18 seconds are over.
         length = np.log(self._duration)
         truth.item_main[:, 1] -= 0.35 * ((length - length.mean()) / max(length.std(), 1e-9))
@@ -88,8 +78,8 @@ class KuaiRandWorld(RawWorld):
         first = round((rows - random) * 14 / 31)
         for index, count in enumerate((first, rows - random - first, random)):
             path, begin, end = _FILES[index]
-            file = LogFile(path, rng.multinomial(count, self._activity), index)
-            for part in blocks(file, seed):
+            file = of_truth.LogFile(path, rng.multinomial(count, self._activity), index)
+            for part in of_truth.blocks(file, seed):
                 yield self._block(part, begin, end)
 
     def showings(
@@ -105,17 +95,9 @@ class KuaiRandWorld(RawWorld):
         user = choose(rng, self._activity, requests)[of_row]
         hour, tab = (choose(rng, shares, requests)[of_row] for shares in (_HOURS, _TABS))
         item = choose(rng, self._popularity, len(of_row))
-        frame = pl.DataFrame(
-            {
-                "user_id": user,
-                "video_id": item,
-                "hour": hour,
-                "tab": tab,
-                "is_rand": np.zeros(len(user), np.int64),
-                "duration_ms": self._duration[item],
-            }
-        )
-        return frame, self.truth.logits(user, item, hour, tab)
+        columns = {"user_id": user, "video_id": item, "hour": hour, "tab": tab}
+        columns |= {"is_rand": np.zeros(len(user), np.int64), "duration_ms": self._duration[item]}
+        return pl.DataFrame(columns), self.truth.logits(user, item, hour, tab)
 
     def _block(self, part: BlockUsers, begin: int, end: int) -> Block:
         user, rng, n = part.user, part.rng, len(part.user)
@@ -124,7 +106,7 @@ class KuaiRandWorld(RawWorld):
         time = _times(rng, user, begin, end)
         hour, tab = time // _HOUR_MS % 24, choose(rng, _TABS, n)
         z = self.truth.logits(user, item, hour, tab)
-        labels = feedback(rng, z)
+        labels = of_truth.feedback(rng, z)
         duration = self._duration[item]
         click, long_view, like, comment, follow, forward = labels.T.astype(np.int64)
         enter = follow | (rng.random(n, dtype=np.float32) < 0.012)

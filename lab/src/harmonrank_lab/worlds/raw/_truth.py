@@ -54,9 +54,8 @@ def log_normal(
 ) -> np.ndarray:
     """Return counts whose logarithm tells the share `told` of a standard normal signal."""
     noise = rng.standard_normal(len(signal))
-    return np.asarray(
-        middle * np.exp(spread * (np.sqrt(told) * signal + np.sqrt(1 - told) * noise))
-    )
+    mixed = np.sqrt(told) * signal + np.sqrt(1 - told) * noise
+    return np.asarray(middle * np.exp(spread * mixed))
 
 
 def draw_vectors(
@@ -131,15 +130,11 @@ class Truth:
     ) -> np.ndarray:
         """Return z, (rows, M) float32."""
         z = (self.users[user] * self.items[item]) @ self.cross  # (rows, M)
-        for table, index in (
-            (self.user_main, user),
-            (self.item_main, item),
-            (self.hour, hour),
-            (self.scenario, scenario),
-        ):
-            z += table[index]
-        z += self.intercept
-        return np.asarray(z)
+        z += self.user_main[user]
+        z += self.item_main[item]
+        z += self.hour[hour]
+        z += self.scenario[scenario]
+        return np.asarray(z + self.intercept)
 
     def with_rates(
         self, user: np.ndarray, item: np.ndarray, hour: np.ndarray, scenario: np.ndarray
@@ -195,14 +190,9 @@ def _shift(z: np.ndarray, rate: float) -> float:
 
 
 def draw_truth(
-    rng: np.random.Generator,
-    objectives: Sequence[Objective],
-    users: np.ndarray,
-    items: np.ndarray,
-    *,
-    hours: int = 1,
-    scenarios: int = 1,
-) -> Truth:
+    rng: np.random.Generator, objectives: Sequence[Objective], users: np.ndarray, items: np.ndarray,
+    *, hours: int = 1, scenarios: int = 1,
+) -> Truth:  # fmt: skip
     """Draw loadings and own parts around given vectors of unit variance, (users, D), (items, D).
 
     Directions of the objectives share their first axis, how much a user engages and how good an
