@@ -94,17 +94,10 @@ class FitCell(StudyCell):
 
     def identity(self) -> dict[str, Any]:
         """Return data, method with every option, and all else."""
-        return {
-            "data": self.data.identity(),
-            "objectives": self.objectives,
-            "method": self.method,
-            "seed": self.seed,
-            "options": asdict(self._built().config),
-            "weights": self.weights,
-            "skew": [self.skewed, self.odds],
-            "sweep": self.sweep,
-            "version": __version__,
-        }
+        names = ("objectives", "method", "seed", "weights", "sweep")
+        own = {name: getattr(self, name) for name in names}
+        own |= {"data": self.data.identity(), "options": asdict(self._built().config)}
+        return {**own, "skew": [self.skewed, self.odds], "version": __version__}
 
     def _built(self) -> Method:
         return method_class(self.method)(**dict(self.options))
@@ -141,12 +134,9 @@ class FitCell(StudyCell):
         }
         if self.data.fixed_rows:
             areas = bootstrap_areas(
-                fused,
-                test.known_labels() if test.truth is None else test.truth,
-                groups=test.request,
-                sample_weight=test.sample_weight,
-                replicates=REPLICATES,
-            )
+                fused, _answers(test), replicates=REPLICATES,
+                groups=test.request, sample_weight=test.sample_weight,
+            )  # fmt: skip
             measured["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
         some = test.take(np.arange(min(test.rows, _ATTENTION_ROWS)))
         attention = getattr(model, "attention", lambda _: None)(some)
@@ -167,10 +157,14 @@ class FitCell(StudyCell):
         return {"points": points, "best": best}
 
 
+def _answers(test: Log) -> np.ndarray:
+    """Return true probabilities, or labels where they are not known."""
+    return test.known_labels() if test.truth is None else test.truth
+
+
 def _areas(fused: np.ndarray, test: Log) -> list[float]:
-    """Return the AUC of each objective, by true probabilities where they are known."""
-    labels = test.known_labels() if test.truth is None else test.truth
-    areas: list[float] = auc(fused, labels, sample_weight=test.sample_weight).tolist()
+    """Return the AUC of each objective."""
+    areas: list[float] = auc(fused, _answers(test), sample_weight=test.sample_weight).tolist()
     return areas
 
 

@@ -43,13 +43,8 @@ class OnlineCell(StudyCell):
 
     def identity(self) -> dict[str, Any]:
         """Return world, seed and rules."""
-        return {
-            "online": self.data.name,
-            "seed": self.seed,
-            "rules": dict(self.rules),
-            "arms": _ARMS,
-            "version": __version__,
-        }
+        own = {"online": self.data.name, "seed": self.seed, "rules": dict(self.rules)}
+        return {**own, "arms": _ARMS, "version": __version__}
 
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
         """Run the experiment."""
@@ -98,17 +93,12 @@ def _verdicts(
     for name in outcomes:
         paper, above = _paper(study, "paper", name), lifts["paper", name]
         gap = minus(paper, _paper(study, "rl", name))
-        verdicts += [
-            verdict(f"HarmonRank raises {name} over MBCE", above, paper=paper, unit="%"),
-            verdict(
-                f"HarmonRank raises {name} more than RL", above - lifts["rl", name],
-                paper=gap, unit="%",
-            ),
-            verdict(
-                f"our default harmonrank raises {name} over MBCE", lifts["ours", name],
-                unit="%", source="ours",
-            ),
-        ]  # fmt: skip
+        claim, more = f"HarmonRank raises {name} over MBCE", above - lifts["rl", name]
+        verdicts.append(verdict(claim, above, paper=paper, unit="%"))
+        claim = f"HarmonRank raises {name} more than RL"
+        verdicts.append(verdict(claim, more, paper=gap, unit="%"))
+        claim = f"our default harmonrank raises {name} over MBCE"
+        verdicts.append(verdict(claim, lifts["ours", name], unit="%", source="ours"))
     return verdicts
 
 
@@ -154,12 +144,8 @@ class Online(Experiment):
             return study.table(self.key, title, [], [], [error], settings=settings, data=data)
         loops = [OnlineResult.from_dict(results[cell]) for cell in each]
         outcomes = loops[0].objectives
-        lifts = {
-            (arm, name): np.array([[one.exact_lift(arm, name).lift] for one in loops])
-            for arm in _ARMS
-            if arm != "base"
-            for name in outcomes
-        }
+        pairs = [(arm, name) for arm in _ARMS if arm != "base" for name in outcomes]
+        lifts = {pair: np.array([[one.exact_lift(*pair).lift] for one in loops]) for pair in pairs}
         rows = []
         for (arm, name), lift in lifts.items():
             group, paper = f"{NAMES[_ARMS[arm]]}, by true chance", _paper(study, arm, name)

@@ -90,11 +90,8 @@ class Relations(Experiment):
         if not results.error(fits):
             seen[_ATTENTION] = np.array([results[cell]["attention"] for cell in fits])
         group = f"{len(study.data.objectives)} objectives"
-        likeness = {
-            (a, b): _likeness(seen[a], seen[b])
-            for a, b in ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
-            if a in seen and b in seen
-        }
+        pairs = ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
+        likeness = {p: _likeness(*(seen[n] for n in p)) for p in pairs if {*p} <= {*seen}}
         rows = [
             Row(group, f"{a} and {b}", "correlation", None, estimate_of(values))
             for (a, b), values in likeness.items()

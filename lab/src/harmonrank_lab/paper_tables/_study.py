@@ -58,17 +58,8 @@ class Study:
     ) -> list[FitCell]:
         """Return the cells of a method, one per seed; all objectives if none are named."""
         merged = {**self.settings.options(method), **(options or {})}
-        return [
-            FitCell(
-                self.data,
-                objectives or self.data.objectives,
-                method,
-                seed,
-                tuple(sorted(merged.items())),
-                **special,
-            )
-            for seed in self.seeds
-        ]
+        names, ordered = objectives or self.data.objectives, tuple(sorted(merged.items()))
+        return [FitCell(self.data, names, method, k, ordered, **special) for k in self.seeds]
 
     def paper(self, figure: float | None) -> float | None:
         """Return a figure of the paper's ELive data, if this is that or stands in for it."""
@@ -86,18 +77,9 @@ class Study:
         """Return the table with its data and settings in words."""
         seeds = self.settings.seeds
         settings = f"{self.settings.words()}; {seeds} seed{'s' * (seeds > 1)}"
-        return PaperTable(
-            key,
-            title,
-            rest.pop("data", self.data.words()),
-            rest.pop("settings", settings),
-            self.command,
-            self.data.objectives,
-            tuple(rows),
-            tuple(verdicts),
-            tuple(notes),
-            **rest,
-        )
+        words = rest.pop("data", self.data.words()), rest.pop("settings", settings), self.command
+        parts = tuple(rows), tuple(verdicts), tuple(notes)
+        return PaperTable(key, title, *words, self.data.objectives, *parts, **rest)
 
 
 class Results:
@@ -121,10 +103,9 @@ class Results:
         for cell in cells:
             weights = cell.weights or (1.0,) * len(cell.objectives)
             total = float(np.dot(weights, self[cell]["auc"]))
-            # A resampled log in which an objective lost a class has no sum; it is null in the file.
-            drawn = self[cell].get("resampled", [])
-            rows.append([total, *(float("nan") if value is None else value for value in drawn)])
-        return np.array(rows)
+            rows.append([total, *self[cell].get("resampled", [])])
+        # A resampled log in which an objective lost a class has no sum: null in the file, then nan.
+        return np.array(rows, dtype=float)
 
     def regrets(self, cells: Sequence[FitCell]) -> np.ndarray | None:
         """Return how far below the ceiling the AUC-sums are, (seeds, 1); None if not known."""

@@ -135,18 +135,12 @@ def matrix_table(name: str, table: PaperTable) -> Table:
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     """Return what became of each claim."""
     columns = tuple(map(Column, ("verdict", "claim", "unit", "paper", "here", "whose")))
-    rows = tuple(
-        (
-            verdict.outcome,
-            verdict.claim,
-            verdict.unit,
-            Cell(verdict.paper, number(verdict.paper, verdict.unit, "+")),
-            _cell(verdict.ours, verdict.unit, "+") if verdict.ours else None,
-            verdict.source,
-        )
-        for verdict in verdicts
-    )
-    return Table(columns, rows)
+    rows = []
+    for v in verdicts:
+        paper = Cell(v.paper, number(v.paper, v.unit, "+"))
+        here = _cell(v.ours, v.unit, "+") if v.ours else None
+        rows.append((v.outcome, v.claim, v.unit, paper, here, v.source))
+    return Table(columns, tuple(rows))
 
 
 def overview_table(tables: Sequence[PaperTable]) -> Table:
