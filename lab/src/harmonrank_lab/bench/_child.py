@@ -1,7 +1,5 @@
 """Child: work in a process of its own, whose memory, start and answers can be measured."""
 
-__all__ = ["Load", "first_score", "in_child", "send_load"]
-
 import json
 import os
 import socket

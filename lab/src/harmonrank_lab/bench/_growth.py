@@ -1,7 +1,5 @@
 """Growth: time and memory against rows and objectives, each fit in a process of its own."""
 
-__all__ = ["cases"]
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from math import log2

@@ -1,7 +1,5 @@
 """AUC of five objectives in one sort, against a loop over scikit-learn's `roc_auc_score`."""
 
-__all__ = ["cases"]
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Peers: packages that do the same work, and our default as a network of PyTorch."""
 
-__all__ = ["TorchHeads", "compiled", "on_one_thread", "peer"]
-
 import contextlib
 import io
 import logging

@@ -1,7 +1,5 @@
 """Soft ranks, forward and backward: how fast, and how far from exact."""
 
-__all__ = ["cases"]
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

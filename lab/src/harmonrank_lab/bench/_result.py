@@ -1,24 +1,5 @@
 """What is measured, on which rows, and how long it takes us and others."""
 
-__all__ = [
-    "FULL",
-    "QUICK",
-    "Accuracy",
-    "Case",
-    "Result",
-    "Size",
-    "Timing",
-    "Work",
-    "fitted",
-    "interleaved",
-    "measure",
-    "rounds",
-    "schema_of",
-    "table_of",
-    "world_log",
-    "write_repeated",
-]
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache

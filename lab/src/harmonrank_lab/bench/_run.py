@@ -1,17 +1,5 @@
 """Run: the cases of a benchmark one after another, and what they found as a table."""
 
-__all__ = [
-    "TITLE",
-    "CaseEnded",
-    "CaseStarted",
-    "Failure",
-    "Report",
-    "bench_table",
-    "machine",
-    "run",
-    "seconds_text",
-]
-
 import os
 import platform
 from collections.abc import Callable, Iterator

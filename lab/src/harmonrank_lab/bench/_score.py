@@ -1,7 +1,5 @@
 """Scoring by tables, against the same networks in PyTorch."""
 
-__all__ = ["cases"]
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Serving over loopback, from another process, against a plain FastAPI and PyTorch server."""
 
-__all__ = ["cases"]
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Training: losses and whole fits against those of peers."""
 
-__all__ = ["cases"]
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import cycle

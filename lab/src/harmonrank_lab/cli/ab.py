@@ -7,19 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts import (
-    Show,
-    Tables,
-    count_option,
-    format_option,
-    output,
-    parse_names,
-    parse_pairs,
-    report_option,
-    seed_option,
-    shown,
-    table_argument,
-)
+from harmonrank.cli import parts
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.predictor_options import choice_option
 
@@ -37,15 +25,15 @@ _CONTROL = "current"
     "--at", "points", multiple=True, required=True, metavar="NAME",
     help="An operating point of the model, which gets an arm; may be repeated.",
 )  # fmt: skip
-@count_option("--users", 20_000, "Split evenly among the arms.")
-@count_option("--days", 1)
-@count_option("--hours", 24, "Of a day.")
-@count_option("--requests", 1_000, "Of an hour.")
-@count_option("-k", 5, "Shown of the 20 candidates of a request.")
-@seed_option
-@output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
-@format_option
-@shown
+@parts.count_option("--users", 20_000, "Split evenly among the arms.")
+@parts.count_option("--days", 1)
+@parts.count_option("--hours", 24, "Of a day.")
+@parts.count_option("--requests", 1_000, "Of an hour.")
+@parts.count_option("-k", 5, "Shown of the 20 candidates of a request.")
+@parts.seed_option
+@parts.output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
+@parts.format_option
+@parts.shown
 def simulate_command(
     world: str,
     model: Path,
@@ -55,7 +43,7 @@ def simulate_command(
     out: Path | None,
     overwrite: bool,
     style: str,
-    show: Show,
+    show: parts.Show,
     **size: int,
 ) -> None:
     """Try operating points of MODEL on a simulated platform, before anyone sees them.
@@ -109,7 +97,7 @@ command.add_command(simulate_command)
 
 
 @command.command("analyse")
-@table_argument("log")
+@parts.table_argument("log")
 @click.option("--outcomes", required=True, metavar="A,B", help="Columns to compare.")
 @click.option("--unwanted", metavar="A,B", help="Outcomes of which less is better.")
 @click.option("--user", default="user_id", show_default=True, metavar="A", help="User column.")
@@ -121,11 +109,11 @@ command.add_command(simulate_command)
 @click.option("--impressions", metavar="A", help="Column of a row's impressions; else 1.")
 @choice_option("--scale", ("relative", "absolute"), "Lifts in percent, or changes in their unit.")
 @click.option("--common-axis", is_flag=True, help="One chart of all outcomes on the page.")
-@report_option
-@format_option
-@shown
+@parts.report_option
+@parts.format_option
+@parts.shown
 def analyse_command(
-    log: Tables,
+    log: parts.Tables,
     outcomes: str,
     unwanted: str | None,
     split: str | None,
@@ -133,7 +121,7 @@ def analyse_command(
     common_axis: bool,
     report: Path | None,
     style: str,
-    show: Show,
+    show: parts.Show,
     **names: Any,
 ) -> None:
     """Compare the arms of the experiment in LOG.
@@ -151,9 +139,9 @@ def analyse_command(
     check_page(report)
     analysis = analyse(
         log,
-        outcomes=parse_names(outcomes),
-        unwanted=parse_names(unwanted or ""),
-        split=parse_pairs(split, "--split"),
+        outcomes=parts.parse_names(outcomes),
+        unwanted=parts.parse_names(unwanted or ""),
+        split=parts.parse_pairs(split, "--split"),
         **names,
     )
     if report is not None:

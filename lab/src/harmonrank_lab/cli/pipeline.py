@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts import (
-    count_option,
-    figures_option,
-    format_option,
-    parse_names,
-    path_option,
-    seed_option,
-    shown,
-)
+from harmonrank.cli import parts
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.cli.predictor_options import choice_option, predictor_options
 
@@ -27,7 +19,7 @@ _DECLARATION = "declaration.toml"
 
 @click.command("pipeline")
 @click.argument("raw", type=click.Path(path_type=Path))
-@path_option(
+@parts.path_option(
     "-o",
     "--output",
     "out",
@@ -35,14 +27,16 @@ _DECLARATION = "declaration.toml"
     help="Folder of all outcomes; a second run into it does only what changed.",
 )
 @choice_option("--source", ("auto", "kuairand", "tenrec"), "Whose files RAW holds.")
-@path_option(
+@parts.path_option(
     "--declaration",
     metavar="FILE",
     help="TOML that declares the columns of your own log; RAW/declaration.toml if it is there.",
 )
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @predictor_options(2, "Of the training scores.")
-@count_option("--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100)
+@parts.count_option(
+    "--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100
+)
 @click.option(
     "--methods",
     default="harmonrank,closed-form,prevalence-weights,logistic",
@@ -50,10 +44,10 @@ _DECLARATION = "declaration.toml"
     metavar="all|A,B",
     help="Ways to fuse.",
 )
-@seed_option
-@figures_option
-@format_option
-@shown
+@parts.seed_option
+@parts.figures_option
+@parts.format_option
+@parts.shown
 def command(
     raw: Path,
     out: Path,
@@ -80,7 +74,7 @@ def command(
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
-    named = METHODS if methods == "all" else tuple(parse_names(methods))
+    named = METHODS if methods == "all" else tuple(parts.parse_names(methods))
     plan = PipelineConfig(predictor=config, methods=named, **how)
     log = _find(raw, source, declaration, file)
     page = out / "report.html" if can_draw(show) else None

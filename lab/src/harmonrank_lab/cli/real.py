@@ -6,16 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.parts import (
-    Show,
-    count_option,
-    format_option,
-    output,
-    parse_names,
-    path_option,
-    seed_option,
-    shown,
-)
+from harmonrank.cli import parts
 from harmonrank_lab.cli.predictor_options import choice_option
 
 _ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
@@ -23,7 +14,9 @@ _ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
 
 @click.command("real")
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
-@path_option("--data", required=True, help="Folder of the official files, or of such folders.")
+@parts.path_option(
+    "--data", required=True, help="Folder of the official files, or of such folders."
+)
 @click.option(
     "--methods",
     default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
@@ -32,11 +25,11 @@ _ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
     help="Ways to fuse; the first is judged against the others.",
 )
 @choice_option("--items", list(_ITEMS), "Whether the fusions see columns of items as context.")
-@count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
-@seed_option
-@output("Folder for the prepared tables.", required=False)
-@format_option
-@shown
+@parts.count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
+@parts.seed_option
+@parts.output("Folder for the prepared tables.", required=False)
+@parts.format_option
+@parts.shown
 def command(
     logs: tuple[str, ...],
     data: Path,
@@ -47,7 +40,7 @@ def command(
     out: Path | None,
     overwrite: bool,
     style: str,
-    show: Show,
+    show: parts.Show,
 ) -> None:
     """Judge the methods on real logs, whose files you have.
 
@@ -64,7 +57,7 @@ def command(
     from harmonrank.support.storage import new_folder, write_json
     from harmonrank_lab import real
 
-    chosen, names = real.choose_logs(logs, data), parse_names(methods)
+    chosen, names = real.choose_logs(logs, data), parts.parse_names(methods)
     with ExitStack() as stack:
         folder = None
         if out is not None:

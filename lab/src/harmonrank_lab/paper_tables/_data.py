@@ -1,7 +1,5 @@
 """The logs an experiment runs on, and the study cell: one experiment, which is never run again."""
 
-__all__ = ["Data", "Logs", "StudyCell", "data_of"]
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace

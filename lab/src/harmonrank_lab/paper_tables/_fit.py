@@ -1,7 +1,5 @@
 """FitCell: a method fitted on some rows and measured on others."""
 
-__all__ = ["FitCell", "fewer_positives"]
-
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter

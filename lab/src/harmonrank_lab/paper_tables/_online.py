@@ -1,7 +1,5 @@
 """The online experiment: lifts of each arm over MBCE on a simulated platform."""
 
-__all__ = ["Online", "OnlineCell"]
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite

@@ -1,7 +1,5 @@
 """Pareto fronts: two objectives against each other as the weights of their losses move."""
 
-__all__ = ["Pareto"]
-
 from itertools import combinations
 
 import numpy as np

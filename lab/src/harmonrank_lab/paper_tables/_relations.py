@@ -1,7 +1,5 @@
 """Relations: does attention between objectives resemble how they really relate?"""
 
-__all__ = ["Relations", "RelationsCell"]
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict

@@ -1,7 +1,5 @@
 """Run: the cells of some tables one after another, then the tables from their results."""
 
-__all__ = ["TABLES", "reproduce"]
-
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter

@@ -1,7 +1,5 @@
 """Settings: by which protocol, on how many rows and how often an experiment is run."""
 
-__all__ = ["PAPER", "QUICK", "Settings"]
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Speed: training by each loss and scoring, all in turn, beside the times of the paper."""
 
-__all__ = ["SpeedCell", "Timed"]
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Study: which cells an experiment needs, and how their results become the rows of a table."""
 
-__all__ = ["NAMES", "PUBLISHED_METHOD", "Experiment", "Results", "Study", "minus"]
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
 from harmonrank_lab.paper_tables._table import (
+    FIGURES,
     PaperTable,
     Row,
     Verdict,
@@ -22,16 +21,7 @@ from harmonrank_lab.paper_tables._table import (
 )
 
 PUBLISHED_METHOD = "harmonrank-paper"
-NAMES = {
-    "mbce": "MBCE",
-    "label-aggregation": "label aggregation",
-    "reinforce": "RL (policy gradient)",
-    "pairwise-square": "pairwise square",
-    "pairwise-logistic": "pairwise logistic (PL)",
-    "aucm": "AUCM",
-    "harmonrank-paper": "HarmonRank (paper)",
-    "harmonrank": "harmonrank (ours)",
-}
+NAMES: dict[str, str] = FIGURES["names"]
 """Methods as a reader of the paper knows them."""
 
 

@@ -1,7 +1,5 @@
 """Tables of AUC-sums: ways to fuse, variants of the paper's network, ever rarer labels."""
 
-__all__ = ["Main", "Skew", "Variants"]
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -6,20 +6,6 @@ requests are added. All above 0: held. All below: did not hold. Else, or with on
 says nothing about chance: cannot be told.
 """
 
-__all__ = [
-    "FIGURES",
-    "Epoch",
-    "Estimate",
-    "Outcome",
-    "PaperTable",
-    "Row",
-    "Verdict",
-    "estimate_of",
-    "judge",
-    "known_estimate",
-    "verdict",
-]
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

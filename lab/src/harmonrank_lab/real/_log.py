@@ -1,7 +1,5 @@
 """Real logs: which files a log has, which column is what, and how its rows are cut by time."""
 
-__all__ = ["LOGS", "RealLog", "RealRows", "real_log"]
-
 import tempfile
 from collections.abc import Iterator
 from datetime import date

@@ -1,7 +1,5 @@
 """Running: real logs to upstream scores, all methods on them, and what came of it."""
 
-__all__ = ["RESULT", "choose_logs", "run_real"]
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Unpacking: public logs in which a line is a whole request become a line per item shown."""
 
-__all__ = ["UNPACK"]
-
 from collections.abc import Callable
 from pathlib import Path
 

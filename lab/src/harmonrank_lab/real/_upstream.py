@@ -1,7 +1,6 @@
 """Upstream: one gradient boosting per objective, fitted on older rows, scores the newer ones."""
 
-__all__ = ["LEAST_POSITIVES", "Prepared", "prepare"]
-
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,20 +19,7 @@ LEAST_POSITIVES = 40
 _PRIOR_ROWS = 10
 _MOST_CATEGORIES = 1000
 _ROUNDS = 100
-# Chosen once, before any fusion was measured, and the same for every log.
-_BOOSTING = {
-    "objective": "binary",
-    "learning_rate": 0.05,
-    "num_leaves": 15,
-    "min_data_in_leaf": 50,
-    "feature_fraction": 0.7,
-    "bagging_fraction": 0.8,
-    "bagging_freq": 1,
-    "lambda_l2": 10.0,
-    "deterministic": True,
-    "force_row_wise": True,
-    "verbosity": -1,
-}
+_BOOSTING = tomllib.loads((Path(__file__).parent / "boosting.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

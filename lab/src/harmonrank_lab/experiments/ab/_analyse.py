@@ -1,7 +1,5 @@
 """Analyse: from a log to lifts with intervals, and to the checks that say whether to trust them."""
 
-__all__ = ["analyse", "lift_of"]
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp

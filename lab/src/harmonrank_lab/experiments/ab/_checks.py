@@ -1,17 +1,5 @@
 """Checks of an experiment: sums over users, is the split as intended, do halves of an arm agree?"""
 
-__all__ = [
-    "UserMoments",
-    "aa_check",
-    "aa_p_values",
-    "holm",
-    "log_ratio",
-    "moments_of",
-    "paired_log_ratio",
-    "sample_ratio",
-    "two_sided_p",
-]
-
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """UserSums: an experiment's log, added up by user, with memory for the users alone."""
 
-__all__ = ["read_users"]
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

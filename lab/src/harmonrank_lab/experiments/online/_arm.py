@@ -1,20 +1,5 @@
 """Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
 
-__all__ = [
-    "RANDOMISED",
-    "Arm",
-    "FixedArm",
-    "Impressions",
-    "candidate_scores",
-    "matured",
-    "newest",
-    "rows_of",
-    "serve",
-    "shown_log",
-    "shown_requests",
-    "true_values",
-]
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

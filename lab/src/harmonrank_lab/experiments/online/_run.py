@@ -1,7 +1,5 @@
 """Run: the closed loop of serving, answers, delayed labels and learning, hour by hour."""
 
-__all__ = ["run_online"]
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial

@@ -4,8 +4,6 @@ Nothing of the traffic depends on the arms: every draw belongs to a request and 
 two arms that show the same item at the same place get the same answer.
 """
 
-__all__ = ["ARMS", "Hour", "HourEnded", "OnlineConfig", "OnlineResult", "Traffic"]
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil

@@ -1,7 +1,5 @@
 """The page of made-again tables, with charts: dots with intervals, fronts, matrices."""
 
-__all__ = ["reproduction_page", "reproduction_sections"]
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby

@@ -1,15 +1,5 @@
 """The folder of the results of one or many runs, with the page and the Markdown made of them."""
 
-__all__ = [
-    "PAGE",
-    "REPORT",
-    "RESULTS",
-    "add_results",
-    "reproduction_markdown",
-    "with_head",
-    "write_reproduction",
-]
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -1,19 +1,5 @@
 """Tables of a made-again table: its numbers, its matrices, the verdicts, in words and numbers."""
 
-__all__ = [
-    "SUMMARY",
-    "counts",
-    "heading",
-    "matrix_table",
-    "number",
-    "number_table",
-    "overview_table",
-    "reproduction_tables",
-    "sentence",
-    "upper",
-    "verdict_table",
-]
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Chunks: parts of a large file, the same ones each time; tables of features are read by them."""
 
-__all__ = ["Chunk", "cut", "read_chunk", "read_features", "write_table"]
-
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass

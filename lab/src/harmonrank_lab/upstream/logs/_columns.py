@@ -1,15 +1,5 @@
 """Which files and columns a raw log has, and which column of an imported one is what."""
 
-__all__ = [
-    "LOG_TOML",
-    "PARTS",
-    "FeatureTable",
-    "LogColumns",
-    "TableSource",
-    "check_folder",
-    "check_labels",
-]
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Declaration: which files a raw log has, which column is what, and how values are read."""
 
-__all__ = ["ColumnRule", "Declaration", "JoinRules", "Roles", "TableRules", "read_declaration"]
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase

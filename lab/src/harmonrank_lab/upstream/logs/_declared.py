@@ -1,15 +1,5 @@
 """Declared logs, your own and those whose declaration is in this package."""
 
-__all__ = [
-    "SHIPPED",
-    "TENREC_FILES",
-    "LogSource",
-    "find_declared",
-    "find_kuairand",
-    "find_tenrec",
-    "shipped",
-]
-
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache

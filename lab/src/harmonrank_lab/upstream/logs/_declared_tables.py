@@ -1,16 +1,5 @@
 """The files of a declared log in a folder, and its tables of features."""
 
-__all__ = [
-    "declared_columns",
-    "declared_table",
-    "joined_table",
-    "log_files",
-    "no_files",
-    "one_version",
-    "shared_columns",
-    "table_file",
-]
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Import: raw files become parts of parquet, chunk by chunk, by one key per row."""
 
-__all__ = ["import_log"]
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

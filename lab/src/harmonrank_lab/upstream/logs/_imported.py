@@ -1,7 +1,5 @@
 """ImportedLog: an imported log, read part by part, and the manifest of its files."""
 
-__all__ = ["FORMAT", "MANIFEST", "ImportedLog", "about"]
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rules: what becomes of the columns and values that a raw file has, by its declaration."""
 
-__all__ = ["Made", "RowClock", "cleaned", "counted", "resolved", "second_of", "user_bucket"]
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase

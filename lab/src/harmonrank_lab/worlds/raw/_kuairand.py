@@ -1,7 +1,5 @@
 """A world in the format of KuaiRand-Pure."""
 
-__all__ = ["KuaiRandWorld"]
-
 from collections.abc import Iterator
 from datetime import date, timedelta
 

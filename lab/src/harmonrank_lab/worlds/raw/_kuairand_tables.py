@@ -1,7 +1,5 @@
 """User and video features in the official columns of KuaiRand."""
 
-__all__ = ["draw_users", "draw_videos"]
-
 from datetime import date, timedelta
 
 import numpy as np

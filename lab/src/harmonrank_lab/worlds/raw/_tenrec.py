@@ -1,7 +1,5 @@
 """A world in the format of Tenrec's video files."""
 
-__all__ = ["TenrecWorld"]
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,21 +1,5 @@
 """Truth: how likely each objective is, given user, item, hour and scenario; blocks of rows."""
 
-__all__ = [
-    "Block",
-    "BlockUsers",
-    "LogFile",
-    "Objective",
-    "RawWorld",
-    "blocks",
-    "choose",
-    "draw_truth",
-    "draw_vectors",
-    "feedback",
-    "log_normal",
-    "probability",
-    "zipf",
-]
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
