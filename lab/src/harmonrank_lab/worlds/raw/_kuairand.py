@@ -10,21 +10,13 @@ from harmonrank_lab.worlds.raw import _kuairand_tables as tables
 from harmonrank_lab.worlds.raw import _truth as of_truth
 from harmonrank_lab.worlds.raw._truth import Block, BlockUsers, Objective, RawWorld, choose
 
-_FILES = (
-    ("data/log_standard_4_08_to_4_21_pure.csv", 0, 14),
-    ("data/log_standard_4_22_to_5_08_pure.csv", 14, 31),
-    ("data/log_random_4_22_to_5_08_pure.csv", 14, 31),
-)
 _RANDOM = 0.0037
 _FIRST_DAY = date(2022, 4, 8)
 _MIDNIGHT_MS = 1_649_347_200_000
 """The first day's midnight in China, whose time `hourmin` and `date` are in."""
 
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
-_HOURS = np.array(
-    [30, 18, 11, 8, 7, 11, 20, 31, 37, 40, 47, 54, 65, 64, 50, 48, 51, 61, 63, 62, 59, 64, 71, 61]
-)
-_TABS = np.array([22, 52, 5, 2, 10, 0.5, 3, 1, 1.5, 1, 0.4, 0.4, 0.4, 0.4, 0.4])
+_HOURS, _TABS = (np.array(tables.KUAIRAND[name]) for name in ("hours", "tabs"))
 
 
 class KuaiRandWorld(RawWorld):
@@ -40,14 +32,7 @@ class KuaiRandWorld(RawWorld):
     """
 
     name = "kuairand"
-    objectives = (
-        Objective("is_click", 0.46, 1.2, 0.03),
-        Objective("long_view", 0.33, 1.2, 0.03),
-        Objective("is_like", 0.0185, 1.2, 0.015),
-        Objective("is_comment", 0.004, 1.15, 0.015),
-        Objective("is_follow", 0.0011, 1.15, 0.015),
-        Objective("is_forward", 0.001, 1.1, 0.015),
-    )
+    objectives = Objective.named(tables.KUAIRAND)
 
     def __init__(self, users: int, items: int, *, redraw: int = 0) -> None:
         rng = np.random.default_rng([redraw, 1, users, items])
@@ -75,7 +60,7 @@ class KuaiRandWorld(RawWorld):
         random = round(_RANDOM * rows)
         first = round((rows - random) * 14 / 31)
         for index, count in enumerate((first, rows - random - first, random)):
-            path, begin, end = _FILES[index]
+            path, begin, end = tables.KUAIRAND["files"][index]
             file = of_truth.LogFile(path, rng.multinomial(count, self._activity), index)
             for part in of_truth.blocks(file, seed):
                 yield self._block(part, begin, end)

@@ -9,8 +9,7 @@ from harmonrank_lab.upstream.logs import TENREC_FILES
 from harmonrank_lab.worlds.raw import _truth as of_truth
 from harmonrank_lab.worlds.raw._truth import Block, BlockUsers, Objective, RawWorld, choose
 
-_AGES = np.array([19, 2, 49, 21, 6.5, 1.8, 0.6, 0.1])
-_GENDERS = np.array([19, 58, 23])
+_TENREC = of_truth.official("tenrec")
 _HISTORY, _CANDIDATES = 10, 40
 
 
@@ -29,21 +28,17 @@ class TenrecWorld(RawWorld):
     """
 
     name = "tenrec"
-    objectives = (
-        Objective("click", 0.46, 1.2, 0.03),
-        Objective("long_view", 0.33, 1.2, 0.03),
-        Objective("like", 0.0185, 1.2, 0.015),
-        Objective("follow", 0.0011, 1.15, 0.015),
-        Objective("share", 0.001, 1.1, 0.015),
-    )
+    objectives = Objective.named(_TENREC)
 
     def __init__(
         self, users: int, items: int, *, redraw: int = 0, file: str = TENREC_FILES[0]
     ) -> None:
         rng = np.random.default_rng([redraw, 2, users, items])
         self.file = file
-        self._age, self._gender = choose(rng, _AGES, users), choose(rng, _GENDERS, users)
-        self._category = choose(rng, np.array([54, 45, 1]), items)
+        self._age, self._gender, self._category = (
+            choose(rng, np.array(_TENREC[name]), count)
+            for name, count in (("ages", users), ("genders", users), ("categories", items))
+        )
         known = {"age": (self._age, 2.0), "gender": (self._gender, 1.0)}
         of_items = {"category": (self._category, 1.0)}
         vectors = [of_truth.draw_vectors(rng, known, 0.3, 4)]

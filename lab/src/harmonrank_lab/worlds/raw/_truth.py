@@ -1,7 +1,10 @@
 """Truth: how likely each objective is, given user, item, hour and scenario; blocks of rows."""
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -15,6 +18,12 @@ _TILT = 0.2
 _SAMPLE_ROWS = 1 << 18
 _ROWS = 1 << 18
 """A block ends with the user who fills it, so that memory does not grow with the log."""
+
+
+def official(kind: str) -> dict[str, Any]:
+    """Return what is known of an official log."""
+    path = Path(__file__).parent / f"{kind}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def zipf(count: int, exponent: float) -> np.ndarray:
@@ -83,6 +92,11 @@ class Objective:
     rate: float
     spread: float
     own: float
+
+    @classmethod
+    def named(cls, known: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Return the objectives of an official log."""
+        return tuple(cls(name, *numbers) for name, numbers in known["objectives"].items())
 
 
 @dataclass(frozen=True)
