@@ -11,16 +11,9 @@ import torch
 
 from harmonrank import soft_rank
 from harmonrank.fusion import method_class
+from harmonrank_lab.bench import _result
 from harmonrank_lab.bench._child import in_child
-from harmonrank_lab.bench._result import (
-    Case,
-    Size,
-    Timing,
-    interleaved,
-    schema_of,
-    table_of,
-    write_repeated,
-)
+from harmonrank_lab.bench._result import Case, Size, Timing
 
 _EPOCHS = 5
 _OBJECTIVES = 5
@@ -47,7 +40,7 @@ def cases(size: Size) -> Iterator[Case]:
 def _fit(method: str, rows: int, objectives: int) -> Timing:
     with TemporaryDirectory() as place:
         path = Path(place) / "train.parquet"
-        given = write_repeated(path, rows, objectives) / 1e6
+        given = _result.write_repeated(path, rows, objectives) / 1e6
         options = _METHODS[method]
         run = in_child("fit", method=method, data=path, objectives=objectives, options=options)
     used = run["peak_mb"] - run["before_mb"]
@@ -64,7 +57,7 @@ def _soft_rank(rows: int) -> Timing:
         scores.grad = None
         soft_rank(scores).sum().backward()  # type: ignore[no-untyped-call]
 
-    seconds = interleaved({"ours": both_ways}, seconds=0.5)["ours"]
+    seconds = _result.interleaved({"ours": both_ways}, seconds=0.5)["ours"]
     note = f"{1e9 * seconds / (rows * log2(rows)):.2f} ns per n log₂ n"
     return Timing(rows, seconds, note=note)
 
@@ -73,10 +66,10 @@ def _file(method: str, rows: int) -> Timing:
     """Score from parquet to parquet, all columns kept."""
     with TemporaryDirectory() as place:
         folder = Path(place)
-        train = table_of(20_000, _OBJECTIVES)
-        fitted = method_class(method)(**_METHODS[method]).fit(train, schema_of(_OBJECTIVES))
+        train = _result.table_of(20_000, _OBJECTIVES)
+        fitted = method_class(method)(**_METHODS[method]).fit(train, _result.schema_of(_OBJECTIVES))
         fitted.save(folder / "model")
-        write_repeated(folder / "in.parquet", rows, labels=False)
+        _result.write_repeated(folder / "in.parquet", rows, labels=False)
         model, data, output = folder / "model", folder / "in.parquet", folder / "out.parquet"
         run = in_child("score_file", model=model, data=data, output=output)
     note = f"{run['before_mb']:.0f} MB once loaded"

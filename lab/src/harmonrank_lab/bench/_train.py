@@ -12,17 +12,8 @@ from torch import Tensor, nn
 
 from harmonrank.data import ContextEncoder
 from harmonrank.model import Heads, fit_heads
-from harmonrank.paper import Network, NetworkConfig
+from harmonrank.paper import Network, NetworkConfig, training
 from harmonrank.paper.losses import Patterns, aucm_loss, bce_loss, rank_auc_loss
-from harmonrank.paper.training import (
-    Arrays,
-    FusedLearner,
-    LossFunction,
-    LossValue,
-    NetworkLearner,
-    TorchLearner,
-    TrainingConfig,
-)
 from harmonrank.support.logistic import score_logit
 from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread, peer
 from harmonrank_lab.bench._result import Case, Size, Timing, Work, measure, world_log
@@ -114,7 +105,7 @@ class _Steps:
     def __init__(self, size: Size) -> None:
         log = world_log(size.train_rows)
         encoder = ContextEncoder.fit(log.context)
-        self._rows = Arrays(
+        self._rows = training.Arrays(
             torch.from_numpy(log.scores.astype(np.float32)),
             torch.from_numpy(log.codes(encoder)),
             torch.from_numpy(log.known_labels()),
@@ -135,15 +126,17 @@ class _Steps:
         batch = self._rows.batch(torch.from_numpy(self._batches[0]))
         return batch.scores, batch.context
 
-    def fused(self, loss: LossFunction) -> Work:
-        return self._stepping(FusedLearner(self.network(), self._rows, TrainingConfig()), loss)
+    def fused(self, loss: training.LossFunction) -> Work:
+        return self._stepping(
+            training.FusedLearner(self.network(), self._rows, training.TrainingConfig()), loss
+        )
 
     def torch(self, loss: Loss, network: Any = None) -> Work:
         network = self.network() if network is None else network
-        learner = TorchLearner(network, self._rows, TrainingConfig())
-        return self._stepping(learner, lambda s, b: LossValue(loss(s, b.labels)))
+        learner = training.TorchLearner(network, self._rows, training.TrainingConfig())
+        return self._stepping(learner, lambda s, b: training.LossValue(loss(s, b.labels)))
 
-    def _stepping(self, learner: NetworkLearner, value: LossFunction) -> Work:
+    def _stepping(self, learner: training.NetworkLearner, value: training.LossFunction) -> Work:
         """Return a function that takes the next step of an epoch that never ends."""
         coming = cycle(self._batches)
         return lambda: learner.step(next(coming), value)
@@ -163,13 +156,13 @@ def _rank_step(size: Size) -> Timing:
     return measure(steps.rows, work, size.seconds, note=note)
 
 
-def _rank_loss(fused: Tensor, batch: Arrays) -> LossValue:
+def _rank_loss(fused: Tensor, batch: training.Arrays) -> training.LossValue:
     parts = rank_auc_loss(fused, batch.patterns, return_parts=True)
-    return LossValue(parts.loss, parts.gradient_share, parts.slope)
+    return training.LossValue(parts.loss, parts.gradient_share, parts.slope)
 
 
-def _bce_loss(fused: Tensor, batch: Arrays) -> LossValue:
-    return LossValue(bce_loss(fused, batch.labels))
+def _bce_loss(fused: Tensor, batch: training.Arrays) -> training.LossValue:
+    return training.LossValue(bce_loss(fused, batch.labels))
 
 
 def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
@@ -205,7 +198,7 @@ def _aucm_step(size: Size) -> Timing:
     def loss(fused: Tensor, labels: Tensor | Patterns) -> Tensor:
         return aucm_loss(fused, labels, a, b, alpha)
 
-    ours = steps.fused(lambda s, b: LossValue(loss(s, b.patterns)))
+    ours = steps.fused(lambda s, b: training.LossValue(loss(s, b.patterns)))
     work = {"ours": ours, "torch-eager": steps.torch(loss)}
     libauc = peer("libauc.losses")
     if libauc is not None:

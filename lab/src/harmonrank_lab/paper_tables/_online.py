@@ -11,17 +11,10 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.support.events import FitStep, OnEvent
 from harmonrank_lab.experiments.online import HourEnded, OnlineResult, run_online
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
-from harmonrank_lab.paper_tables._table import (
-    FIGURES,
-    Estimate,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 _ARMS = {"base": "mbce", "rl": "reinforce", "paper": "harmonrank-paper", "ours": "harmonrank"}
 
@@ -79,7 +72,7 @@ def _measured(result: OnlineResult) -> list[Row]:
             if not isfinite(lift.low + lift.lift + lift.high):
                 # Nobody in the control did it, so there is nothing to compare with.
                 continue
-            seen = Estimate(lift.lift, lift.low, lift.high, 1)
+            seen = _table.Estimate(lift.lift, lift.low, lift.high, 1)
             rows.append(Row(f"{NAMES[method]}, as measured, seed 0", name, "%", None, seen))
     return rows
 
@@ -92,11 +85,11 @@ def _verdicts(
         paper, above = _paper(study, "paper", name), lifts["paper", name]
         gap = minus(paper, _paper(study, "rl", name))
         claim, more = f"HarmonRank raises {name} over MBCE", above - lifts["rl", name]
-        verdicts.append(verdict(claim, above, paper=paper, unit="%"))
+        verdicts.append(_table.verdict(claim, above, paper=paper, unit="%"))
         claim = f"HarmonRank raises {name} more than RL"
-        verdicts.append(verdict(claim, more, paper=gap, unit="%"))
+        verdicts.append(_table.verdict(claim, more, paper=gap, unit="%"))
         claim = f"our default harmonrank raises {name} over MBCE"
-        verdicts.append(verdict(claim, lifts["ours", name], unit="%", source="ours"))
+        verdicts.append(_table.verdict(claim, lifts["ours", name], unit="%", source="ours"))
     return verdicts
 
 
@@ -147,7 +140,7 @@ class Online(Experiment):
         rows = []
         for (arm, name), lift in lifts.items():
             group, paper = f"{NAMES[_ARMS[arm]]}, by true chance", _paper(study, arm, name)
-            rows.append(Row(group, name, "%", paper, estimate_of(lift)))
+            rows.append(Row(group, name, "%", paper, _table.estimate_of(lift)))
         rows += _measured(loops[0])
         verdicts, notes = _verdicts(study, lifts, outcomes), _notes(loops)
         return study.table(self.key, title, rows, verdicts, notes, settings=settings, data=data)

@@ -5,18 +5,11 @@ from itertools import combinations
 import numpy as np
 
 from harmonrank.metrics import hypervolume
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
-from harmonrank_lab.paper_tables._table import (
-    FIGURES,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    known_estimate,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 _TRAINED = ("mbce", "harmonrank-paper")
 _METHODS = (*_TRAINED, "harmonrank")
@@ -89,10 +82,10 @@ def _rows(group: str, points: Points, best: np.ndarray | None) -> list[Row]:
     rows = []
     for method, fronts in points.items():
         volumes = _volumes(fronts)
-        both = known_estimate(volumes), known_estimate(minus(ceiling, volumes))
+        both = _table.known_estimate(volumes), _table.known_estimate(minus(ceiling, volumes))
         rows.append(Row(group, NAMES[method], "hypervolume", None, *both))
     if ceiling is not None:
-        rows.append(Row(group, "best possible", "hypervolume", None, estimate_of(ceiling)))
+        rows.append(Row(group, "best possible", "hypervolume", None, _table.estimate_of(ceiling)))
     return rows
 
 
@@ -106,9 +99,11 @@ def _verdicts(group: str, points: Points) -> list[Verdict]:
     ours = minus(_volumes(points["harmonrank"]), _volumes(published))
     claim = f"our default's front covers more than HarmonRank's, {group}"
     return [
-        verdict(f"HarmonRank's front covers more than MBCE's, {group}", covers, unit="hypervolume"),
-        verdict(f"HarmonRank's front dominates MBCE's, {group}", margins, unit="AUC"),
-        verdict(claim, ours, unit="hypervolume", source="ours"),
+        _table.verdict(
+            f"HarmonRank's front covers more than MBCE's, {group}", covers, unit="hypervolume"
+        ),
+        _table.verdict(f"HarmonRank's front dominates MBCE's, {group}", margins, unit="AUC"),
+        _table.verdict(claim, ours, unit="hypervolume", source="ours"),
     ]
 
 

@@ -18,16 +18,10 @@ from harmonrank.paper import Network, NetworkConfig
 from harmonrank.support.events import BatchEnded, OnEvent
 from harmonrank.support.threads import thread_count
 from harmonrank_lab.bench._result import rounds
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
-from harmonrank_lab.paper_tables._table import (
-    FIGURES,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 BATCH = 10_240
 _TIMED = {
@@ -193,11 +187,13 @@ def _trained(
     speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
     group, paper, verdicts = f"batches of {measured['batch']:,}", FIGURES["speed"], []
-    rows = [Row(group, NAMES[m], "rows/s", paper[m], estimate_of(v)) for m, v in speeds.items()]
+    rows = [
+        Row(group, NAMES[m], "rows/s", paper[m], _table.estimate_of(v)) for m, v in speeds.items()
+    ]
     for fast, slow in pairwise(("mbce", "aucm", "harmonrank-paper", "pairwise-logistic")):
         claim = f"{NAMES[fast]} trains faster than {NAMES[slow]}"
         ours, theirs = (100 * (of[fast] / of[slow] - 1) for of in (speeds, paper))
-        verdicts.append(verdict(claim, ours, paper=theirs, unit="%"))
+        verdicts.append(_table.verdict(claim, ours, paper=theirs, unit="%"))
     return rows, verdicts
 
 
@@ -210,16 +206,18 @@ def _scored(
     for what, unit, numbers in (("latency", "ms", times), ("throughput", "rows/s", speeds)):
         for name, values in numbers.items():
             paper = printed[unit] if name == "harmonrank-paper" else None
-            rows.append(Row(group, f"{NAMES[name]}: {what}", unit, paper, estimate_of(values)))
+            rows.append(
+                Row(group, f"{NAMES[name]}: {what}", unit, paper, _table.estimate_of(values))
+            )
     for unit, count in measured["sizes"].items():
-        exact = estimate_of(np.array([[count], [count]]))
+        exact = _table.estimate_of(np.array([[count], [count]]))
         rows.append(Row("network", unit, unit, printed[unit], exact))
     limit = printed["ms"] * batch / BATCH
     claim = f"scores a batch within the paper's {limit:.3g} ms"
     left = {name: limit - took for name, took in times.items()}
     verdicts = [
-        verdict(f"HarmonRank {claim}", left["harmonrank-paper"], unit="ms"),
-        verdict(f"our default {claim}", left["harmonrank"], unit="ms", source="ours"),
+        _table.verdict(f"HarmonRank {claim}", left["harmonrank-paper"], unit="ms"),
+        _table.verdict(f"our default {claim}", left["harmonrank"], unit="ms", source="ours"),
     ]
     return rows, verdicts
 

@@ -7,18 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
-from harmonrank_lab.paper_tables._table import (
-    FIGURES,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    known_estimate,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 PUBLISHED_METHOD = "harmonrank-paper"
 NAMES: dict[str, str] = FIGURES["names"]
@@ -104,19 +97,22 @@ class Results:
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
-        estimates = known_estimate(self.sums(cells)), known_estimate(self.regrets(cells))
+        estimates = (
+            _table.known_estimate(self.sums(cells)),
+            _table.known_estimate(self.regrets(cells)),
+        )
         return Row(group, name, "AUC-sum", paper, *estimates, self.error(cells))
 
     def verdict(
         self, claim: str, better: Sequence[FitCell], worse: Sequence[FitCell], **about: Any
     ) -> Verdict:
         """Judge the claim that some fits have a larger AUC-sum than others."""
-        return verdict(claim, minus(self.sums(better), self.sums(worse)), **about)
+        return _table.verdict(claim, minus(self.sums(better), self.sums(worse)), **about)
 
     def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
         """Return the AUC of each objective, mean over seeds with its interval."""
         areas = np.array([self[cell]["auc"] for cell in cells])
-        estimates = [estimate_of(values[:, None]) for values in areas.T]
+        estimates = [_table.estimate_of(values[:, None]) for values in areas.T]
         return [[each.mean, each.low, each.high] for each in estimates]
 
     def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
@@ -124,7 +120,7 @@ class Results:
         ceilings = self._ceilings(cells)
         if ceilings is None:
             return []
-        return [Row(group, "best possible", "AUC-sum", None, estimate_of(ceilings))]
+        return [Row(group, "best possible", "AUC-sum", None, _table.estimate_of(ceilings))]
 
     def _ceilings(self, cells: Sequence[FitCell]) -> np.ndarray | None:
         ceilings = [self[cell].get("ceiling") for cell in cells]

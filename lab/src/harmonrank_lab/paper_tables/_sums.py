@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from harmonrank.support.storage import decode
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._study import (
@@ -18,14 +19,7 @@ from harmonrank_lab.paper_tables._study import (
     Study,
     minus,
 )
-from harmonrank_lab.paper_tables._table import (
-    FIGURES,
-    PaperTable,
-    Row,
-    Verdict,
-    known_estimate,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 _RIVALS = ("mbce", "label-aggregation", "reinforce")
 _METHODS = (*_RIVALS, PUBLISHED_METHOD, "harmonrank")
@@ -178,7 +172,7 @@ def _skew_verdicts(study: Study, results: Results, odds: int) -> list[Verdict]:
     words, ours = _WORDS[odds], PUBLISHED_METHOD
     drops = {method: _drop(study, results, method, odds) for method in _SKEW_METHODS}
     less = [
-        verdict(
+        _table.verdict(
             f"HarmonRank drops less than {NAMES[rival]} at {words}",
             minus(drops[rival], drops[ours]),
             paper=minus(_paper_drop(study, rival, odds), _paper_drop(study, ours, odds)),
@@ -197,7 +191,7 @@ def _skew_verdicts(study: Study, results: Results, odds: int) -> list[Verdict]:
     ]
     claim = f"our default harmonrank drops less than the paper's HarmonRank at {words}"
     difference = minus(drops[ours], drops["harmonrank"])
-    return [*less, *beats, verdict(claim, difference, unit="%", source="ours")]
+    return [*less, *beats, _table.verdict(claim, difference, unit="%", source="ours")]
 
 
 def _skew_notes(study: Study, results: Results) -> list[str]:
@@ -240,7 +234,7 @@ class Skew(Experiment):
             for m in _SKEW_METHODS:
                 paper, drop = _paper_drop(study, m, odds), _drop(study, results, m, odds)
                 about = (f"drop at {_WORDS[odds]}", NAMES[m], "%", paper)
-                rows.append(Row(*about, known_estimate(drop)))
+                rows.append(Row(*about, _table.known_estimate(drop)))
         verdicts = [v for odds in _ODDS for v in _skew_verdicts(study, results, odds)]
         title = f"Robustness to skewed labels of {_skewed(study)}"
         return study.table(self.key, title, rows, verdicts, _skew_notes(study, results))

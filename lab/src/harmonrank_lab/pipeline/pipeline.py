@@ -16,16 +16,9 @@ from msgspec import Meta
 from harmonrank import Comparison, __version__, compare
 from harmonrank.data import Schema
 from harmonrank.metrics import auc
+from harmonrank.support import storage
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage import (
-    Store,
-    decode,
-    digest,
-    file_sums,
-    new_file,
-    sha256,
-    write_json,
-)
+from harmonrank.support.storage import Store, digest
 from harmonrank_lab.events import StepEnded, StepStarted
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
 from harmonrank_lab.upstream.calibrator import calibration_error
@@ -86,19 +79,19 @@ class Steps:
             started = perf_counter()
             outcome = work()
             seconds = perf_counter() - started
-            record = _Record(seconds, file_sums(self.folder, outputs), outcome)
+            record = _Record(seconds, storage.file_sums(self.folder, outputs), outcome)
             self._store.put(name, key, msgspec.structs.asdict(record))
         self._on_event(StepEnded(name, index, steps, record.seconds, kept))
         return digest(record.outputs), record.facts
 
     def _unchanged(self, parts: Any, outputs: list[str]) -> _Record | None:
         """Return a step's record if its files are as it left them."""
-        record = decode(parts, _Record, "The record of a step")
+        record = storage.decode(parts, _Record, "The record of a step")
         sums = record.outputs
         # Each output is a file, or a folder of some.
         told = all(any(f == o or f.startswith(f"{o}/") for f in sums) for o in outputs)
         whole = told and all((self.folder / file).is_file() for file in sums)
-        return record if whole and file_sums(self.folder, sums) == sums else None
+        return record if whole and storage.file_sums(self.folder, sums) == sums else None
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ class _Pipeline:
         files = [*self.source.files, *tables, *([self.source.truth] if self.source.truth else [])]
         inputs = {
             "kind": self.source.columns.kind,
-            "files": {path.name: sha256(path) for path in files},
+            "files": {path.name: storage.sha256(path) for path in files},
             "settings": dict(self.source.settings),
             "rows": list(self.config.rows),
         }
@@ -272,8 +265,8 @@ class _Pipeline:
 
         def work() -> None:
             comparisons.append(compared(self.on_event))
-            with new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
-                write_json(partial, comparisons[0].board.to_dict())
+            with storage.new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
+                storage.write_json(partial, comparisons[0].board.to_dict())
 
         digest, _ = self.steps.run("compare", inputs, ["leaderboard.json", "runs"], work)
         # Kept methods make the board again in a moment, intervals and all.

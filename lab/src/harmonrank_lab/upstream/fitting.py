@@ -16,25 +16,14 @@ from harmonrank import __version__
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.events import MemberStarted
+from harmonrank_lab.upstream import predictor as saved
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.logs import ImportedLog
 from harmonrank_lab.upstream.loop import auc_of, train_network
 from harmonrank_lab.upstream.network import PredictorConfig, PredictorNetwork
-from harmonrank_lab.upstream.predictor import (
-    FINAL,
-    FORMAT,
-    FULL,
-    MODEL,
-    Clock,
-    Member,
-    MemberFacts,
-    Predictor,
-    fingerprint,
-    mean_score,
-    save_predictor,
-)
+from harmonrank_lab.upstream.predictor import FULL, Member, MemberFacts, Predictor
 from harmonrank_lab.upstream.stream import Folds, RowStream
 
 _FINAL_SEEDS = 500
@@ -70,9 +59,9 @@ def fit_predictor(
         on_event: Called with the start of each member and its training events.
     """
     config = config or PredictorConfig()
-    key = {"format": FORMAT, "harmonrank": __version__, "log": fingerprint(log)}
+    key = {"format": saved.FORMAT, "harmonrank": __version__, "log": saved.fingerprint(log)}
     key |= {"config": asdict(config), "folds": [folds, by], "seed": seed}
-    with resumable_folder(path, key, holds=MODEL, overwrite=overwrite) as folder:
+    with resumable_folder(path, key, holds=saved.MODEL, overwrite=overwrite) as folder:
         parts = ("train", "valid") if config.refits else ("train",)
         encoder = Encoder.fit(log, config.id_rows, parts)
         cut = Folds.of_log(log, folds, by) if folds else None
@@ -80,8 +69,8 @@ def fit_predictor(
         validated = fitting.validated()
         members = validated | fitting.finals(validated)
         calibrator = fitting.calibrator(validated)
-        predictor = Predictor(config, encoder, fingerprint(log), cut, members, calibrator)
-        save_predictor(predictor, folder)
+        predictor = Predictor(config, encoder, saved.fingerprint(log), cut, members, calibrator)
+        saved.save_predictor(predictor, folder)
     return predictor
 
 
@@ -116,12 +105,12 @@ class _Fitting:
         typical = next(m for m in validated.values() if m.facts.best_epoch == best)
         return {
             name: self._member(name, 1 + self._count + k, partial(self._final, name, k, typical))
-            for k, name in enumerate(f"{FINAL}{k}" for k in range(self.config.refits))
+            for k, name in enumerate(f"{saved.FINAL}{k}" for k in range(self.config.refits))
         }
 
     def calibrator(self, validated: Mapping[str, Member]) -> Calibrator:
         """Return the map of a mean of members to probabilities, by the validation rows."""
-        scores = mean_score(validated, self._valid)
+        scores = saved.mean_score(validated, self._valid)
         return Calibrator.fit(scores, self._valid.labels)
 
     @property
@@ -187,7 +176,7 @@ class _Fitting:
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
         network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
         stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
-        clock, valid = Clock(), None if "valid" in parts else self._valid
+        clock, valid = saved.Clock(), None if "valid" in parts else self._valid
         checkpoint = self.folder / f"{name}.checkpoint"
         for event in train_network(
             network, stream, valid, config, seed=seed, checkpoint=checkpoint, fingerprint=name

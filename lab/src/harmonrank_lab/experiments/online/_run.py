@@ -15,15 +15,9 @@ from harmonrank.support.errors import DataError, UsageError
 from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.ab import Lift, analyse, lift_of, paired_log_ratio
+from harmonrank_lab.experiments.online import _traffic
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
-from harmonrank_lab.experiments.online._traffic import (
-    ARMS,
-    Hour,
-    HourEnded,
-    OnlineConfig,
-    OnlineResult,
-    Traffic,
-)
+from harmonrank_lab.experiments.online._traffic import Hour, HourEnded, OnlineConfig, OnlineResult
 from harmonrank_lab.worlds import World
 
 LEVEL = 0.95
@@ -89,7 +83,7 @@ def run_online(
     world: World | str,
     *,
     seed: int = 0,
-    arms: Mapping[str, str | Method] | Sequence[str] = tuple(ARMS),
+    arms: Mapping[str, str | Method] | Sequence[str] = tuple(_traffic.ARMS),
     progress: Callable[[HourEnded], None] | None = None,
     **rules: Any,
 ) -> OnlineResult:
@@ -109,7 +103,7 @@ def run_online(
         progress: Called after every hour.
         rules: Other fields of `OnlineConfig`: users, days, hours, requests_per_hour, and more.
     """
-    given = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
+    given = dict(arms) if isinstance(arms, Mapping) else {a: _traffic.ARMS.get(a, a) for a in arms}
     fixed = {name: arm for name, arm in given.items() if isinstance(arm, Method)}
     named = {name: arm.name if isinstance(arm, Method) else arm for name, arm in given.items()}
     config = OnlineConfig(arms=named, **rules)
@@ -140,7 +134,7 @@ class _Experiment:
         self._schema = Schema(schema.objectives, schema.context, schema.request)
         for model in fixed.values():
             _check_columns(world, self._schema, model)
-        self._traffic = Traffic(world, config, seed)
+        self._traffic = _traffic.Traffic(world, config, seed)
         self._curve = config.examination()
         self._delay, self._wait = config.delay(world.objectives), config.wait(world.objectives)
         share = hash_shares(np.arange(config.users), f"online-{seed}")

@@ -12,17 +12,11 @@ import polars as pl
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank_lab.upstream.logs import _declared_tables as files_of
+from harmonrank_lab.upstream.logs import _rules
 from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource, check_folder
 from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
 from harmonrank_lab.upstream.logs._declared_tables import declared_columns, declared_table
-from harmonrank_lab.upstream.logs._rules import (
-    Made,
-    RowClock,
-    cleaned,
-    counted,
-    second_of,
-    user_bucket,
-)
+from harmonrank_lab.upstream.logs._rules import Made, RowClock
 
 _HOUR_MS, _HOURS = 3_600_000, 2_000_000
 _ROLES = ("labels", "categorical", "multi", "numeric", "feedback", "history")
@@ -154,7 +148,7 @@ class LogSource:
 
     def clean(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns to be written."""
-        rows = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
+        rows = _rules.cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
         for join in self._joins:
             rows = join.join(rows).drop(join.on.name)
         d = self._declared
@@ -167,7 +161,7 @@ class LogSource:
 
     def count(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how often each oddity was met."""
-        return counted(frame, self._made, self._declared, self.clock)
+        return _rules.counted(frame, self._made, self._declared, self.clock)
 
     @property
     def _by_time(self) -> bool:
@@ -181,17 +175,17 @@ class LogSource:
     def key(self, column: pl.Series) -> np.ndarray:
         """Return what decides a row's part, from that column: its second, or a hash of its user."""
         if not self._by_time or self.clock is None:
-            user = cleaned(column.to_frame(), [self._user], None).to_series()
-            return user_bucket(user.to_numpy())
+            user = _rules.cleaned(column.to_frame(), [self._user], None).to_series()
+            return _rules.user_bucket(user.to_numpy())
         (time,) = [m for m in self._made if m.role == "time"]
-        ms = cleaned(column.to_frame(), [time], self.clock).to_series()
+        ms = _rules.cleaned(column.to_frame(), [time], self.clock).to_series()
         lost = column.is_not_null() & ms.is_null()
         if lost.any():
             raise DataError(
                 f"Time column '{column.name}' must hold ISO 8601 text. Got "
                 f"{shown(column.filter(lost)[0])}; declare its `transform` (ms or s) or `format`."
             )
-        return second_of(ms.to_numpy())
+        return _rules.second_of(ms.to_numpy())
 
     @property
     def split_by(self) -> str:
