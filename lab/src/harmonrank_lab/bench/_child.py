@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -153,11 +154,9 @@ def ask_often(**how: Any) -> dict[str, float]:
                 times.append(time.perf_counter() - at)
                 failed[0] += not good
 
-    threads = [threading.Thread(target=client) for _ in range(load.connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(load.connections) as pool:
+        for done in [pool.submit(client) for _ in range(load.connections)]:
+            done.result()
     p50, p99 = np.quantile(times, [0.5, 0.99]).tolist()
     took = time.perf_counter() - begun
     return asdict(LoadResult(len(times), failed[0], took, p50, p99))

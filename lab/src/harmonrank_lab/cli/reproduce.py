@@ -29,25 +29,15 @@ from harmonrank_lab.events import CellEnded, CellStarted
 @click.option("--steps", type=int, help="At most so many, by the tuned protocol.")
 @click.option("--batch-rows", type=int, help="Rows per step, in place of the protocol's own.")
 @click.option(
-    "--learning-rate",
-    type=click.FloatRange(0, min_open=True),
-    metavar="FLOAT",
+    "--learning-rate", type=click.FloatRange(0, min_open=True), metavar="FLOAT",
     help="In place of the protocol's own.",
-)
+)  # fmt: skip
 @path_option(
-    "-o",
-    "--output",
-    "out",
-    default=Path("reproduction"),
-    show_default=True,
+    "-o", "--output", "out", default=Path("reproduction"), show_default=True,
     help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
-)
+)  # fmt: skip
 @path_option("--runs", help="Folder that keeps finished experiments. [runs in the output folder]")
-@path_option(
-    "--markdown",
-    metavar="FILE",
-    help="Also write the Markdown here, under the head that the file has.",
-)
+@path_option("--markdown", metavar="FILE", help="Also write the Markdown, under the file's head.")
 @figures_option
 @format_option
 @shown
@@ -108,12 +98,9 @@ def command(
     )
     for path in written:
         show.line(f"Wrote {path}")
-    text = (
-        report.reproduction_tables(made)
-        if style == "table"
-        else report.reproduction_markdown(made, run)
-    )
-    show.result(text, {"tables": [table.to_dict() for table in made]})
+    table, text = report.reproduction_tables(made), report.reproduction_markdown(made, run)
+    numbers = {"tables": [table.to_dict() for table in made]}
+    show.result(table if style == "table" else text, numbers)
 
 
 def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:
@@ -123,10 +110,8 @@ def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict
         parts += ["--data", Path(data).name]
     parts += ["--quick"] * quick
     for name, value in given.items():
-        parts += [
-            f"--{name.replace('_', '-')}",
-            f"{value:g}" if isinstance(value, float) else value,
-        ]
+        text = f"{value:g}" if isinstance(value, float) else value
+        parts += [f"--{name.replace('_', '-')}", text]
     return shlex.join(map(str, parts))
 
 

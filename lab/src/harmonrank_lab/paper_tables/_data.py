@@ -85,7 +85,7 @@ class Logs(NamedTuple):
     test: Log
 
 
-class Data(ABC):
+class _Data:
     """Where rows come from.
 
     Attributes:
@@ -108,24 +108,12 @@ class Data(ABC):
                 return names
         return self.objectives[:3] if len(self.objectives) > 3 else None
 
-    @abstractmethod
-    def words(self) -> str:
-        """Say which data it is, its name before a comma."""
-
-    @abstractmethod
-    def identity(self) -> dict[str, Any]:
-        """Return what decides the rows, as JSON parts."""
-
-    @abstractmethod
-    def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:
-        """Return the rows of a seed with some of the objectives."""
-
     def latent_correlation(self) -> np.ndarray | None:
         """Return how the latent logits of the objectives correlate, which only a world knows."""
         return None
 
 
-class WorldData(Data):
+class WorldData(_Data):
     """A world: seeds draw other rows, and the best possible result is known."""
 
     fixed_rows = False
@@ -136,7 +124,7 @@ class WorldData(Data):
         self.paper = name if name in _THREE else None
 
     def words(self) -> str:
-        """Say which world."""
+        """Say which world, its name before a comma."""
         stands = {
             "elive": " in place of the private Kuaishou-ELive",
             "qkvideo": " in place of the licensed TenRec-QKVideo",
@@ -173,7 +161,7 @@ class _Ceiling(msgspec.Struct):
     world: str | None = None
 
 
-class FolderData(Data):
+class FolderData(_Data):
     """A folder with schema.toml and train, valid and test as parquet: the same rows always."""
 
     fixed_rows = True
@@ -191,9 +179,8 @@ class FolderData(Data):
         ceiling = path / "ceiling.json"
         self._simulated = read_json(ceiling, _Ceiling).world if ceiling.is_file() else None
         alike = (name for name, names in _FIVE.items() if names == set(self.objectives))
-        self.paper = next(alike, None)
-        if self._simulated is not None:
-            self.paper = self._simulated if self._simulated in _FIVE else None
+        stands = self._simulated or next(alike, None)
+        self.paper = stands if stands in _FIVE else None
         if len(self.objectives) < 2:
             raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
         wanted = (*self._schema.names, *self._schema.score_columns, *self._schema.context)
@@ -201,7 +188,7 @@ class FolderData(Data):
             check_columns(file, column_names(file), wanted)
 
     def words(self) -> str:
-        """Say which folder."""
+        """Say which folder, its name before a comma."""
         about = f", a simulation of the world ‘{self._simulated}’" if self._simulated else ""
         counts = _limited([count_rows(self._path / name) for name in _FILES], self._rows)
         told = [f"{n:,} {word}" for n, word in zip(counts, _WORDS.values(), strict=True)]
@@ -219,6 +206,9 @@ class FolderData(Data):
     def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:  # noqa: ARG002
         """Read the rows; those last read are kept."""
         return _read(self._path, objectives, self._rows)
+
+
+Data = WorldData | FolderData
 
 
 def _limited(counts: Sequence[int], rows: int | None) -> list[int]:

@@ -61,9 +61,8 @@ def _swept_points(
     fits, shares = _swept(study), len(study.settings.shares)
     if results.error(fits) or not all(results[cell][what] for cell in fits):
         return None
-    areas = np.array([results[cell][what] for cell in fits])
-    part = areas[:, index * shares : (index + 1) * shares]
-    return np.asarray(part[:, :, _columns(study, pair)])
+    part = slice(index * shares, (index + 1) * shares)
+    return np.array([results[cell][what] for cell in fits])[:, part, _columns(study, pair)]
 
 
 def _columns(study: Study, pair: Pair) -> list[int]:

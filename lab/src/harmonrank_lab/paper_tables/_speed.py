@@ -71,12 +71,8 @@ class SpeedCell(StudyCell):
 
     def identity(self) -> dict[str, Any]:
         """Return what is timed; not the threads, whose number kernels change as they run."""
-        return {
-            "speed": self.kind,
-            "data": self.data.identity(),
-            "seconds": self.seconds,
-            "version": __version__,
-        }
+        own = {"speed": self.kind, "data": self.data.identity(), "seconds": self.seconds}
+        return {**own, "version": __version__}
 
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
         """Return rows per second of each round, by method."""
@@ -84,13 +80,9 @@ class SpeedCell(StudyCell):
         log = self.data.logs(0, self.data.objectives).train
         log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
         make = _trainer if self.kind == "training-speed" else _scorer
-        return {
-            "rates": rates({name: make(name, log) for name in _TIMED[self.kind]}, self.seconds),
-            "batch": min(log.rows, BATCH),
-            "threads": thread_count(),
-            "load": load,
-            "sizes": _sizes(log),
-        }
+        found = rates({name: make(name, log) for name in _TIMED[self.kind]}, self.seconds)
+        about = {"batch": min(log.rows, BATCH), "threads": thread_count(), "load": load}
+        return {"rates": found, **about, "sizes": _sizes(log)}
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:

@@ -4,6 +4,7 @@ __all__ = ["PIPELINE_STEPS", "PipelineConfig", "Steps", "run_pipeline"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Literal
@@ -191,16 +192,8 @@ class _Pipeline:
 
         def work() -> None:
             opened, path = ImportedLog.open(self.folder / "log"), self.folder / "predictor"
-            fit_predictor(
-                opened,
-                path,
-                predictor,
-                folds=folds,
-                by=by,
-                seed=seed,
-                overwrite=True,
-                on_event=tell,
-            )
+            fit = partial(fit_predictor, opened, path, predictor, overwrite=True, on_event=tell)
+            fit(folds=folds, by=by, seed=seed)
 
         return self.steps.run("predict", inputs, ["predictor"], work)[0]
 
@@ -229,11 +222,8 @@ class _Pipeline:
             lacking |= {n for n, mean in zip(schema.names, means, strict=True) if mean in (0, 1)}
         kept = [name for name in schema.names if name not in lacking]
         test = pl.read_parquet(self.table("test"))
-        return {
-            "objectives": kept,
-            "left_out": sorted(lacking),
-            "prediction": {name: _quality(test, schema, name) for name in kept},
-        }
+        prediction = {name: _quality(test, schema, name) for name in kept}
+        return {"objectives": kept, "left_out": sorted(lacking), "prediction": prediction}
 
     def schema(self, scored: Mapping[str, Any]) -> Schema:
         """Return the schema of the objectives that can be ranked."""

@@ -91,11 +91,8 @@ class Calibrator:
         may be cannot be told from rows it has learned, since it has learned each of them; what
         share of them is positive can.
         """
-        maps = (
-            None if known is None else (known[0], _intercept(known, s, y))
-            for known, s, y in zip(self.maps, scores.T, labels.T, strict=True)
-        )
-        return type(self)(tuple(maps))
+        each = zip(self.maps, scores.T, labels.T, strict=True)
+        return type(self)(tuple(k and (k[0], _intercept(k, s, y)) for k, s, y in each))
 
     def check(self, objectives: int) -> None:
         """Refuse stored maps of other objectives."""
@@ -109,13 +106,10 @@ def calibration_facts(scores: np.ndarray, labels: np.ndarray) -> tuple[Calibrati
     after = np.empty(scores.shape, np.float32)
     for mine in (half, ~half):
         after[mine] = Calibrator.fit(scores[~mine], labels[~mine])(scores[mine])
+    columns = zip(scores.T, after.T, labels.T, strict=True)
     return tuple(
-        CalibrationFacts(
-            calibration_error(scores[:, m], labels[:, m]),
-            calibration_error(after[:, m], labels[:, m]),
-            int(labels[:, m].sum()),
-        )
-        for m in range(scores.shape[1])
+        CalibrationFacts(calibration_error(s, y), calibration_error(p, y), int(y.sum()))
+        for s, p, y in columns
     )
 
 

@@ -315,8 +315,8 @@ def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
 def _read(path: Path, parts: Any, sums: Mapping[str, str]) -> Predictor:
     _check_sum(path, _ENCODER, sums)
     kept = restored(_Kept, parts, storage.read_arrays(path / _ENCODER, declared(_Kept, parts)))
-    names = (FULL, *(f"fold-{k}" for k in range(kept.folds.count if kept.folds else 0)))
-    names += tuple(f"{FINAL}{k}" for k in range(kept.config.refits))
+    folds, finals = range(kept.folds.count if kept.folds else 0), range(kept.config.refits)
+    names = (FULL, *(f"fold-{k}" for k in folds), *(f"{FINAL}{k}" for k in finals))
     if kept.members != names:
         raise DataError(f"`members` must be {names}, got {kept.members}")
     for name in (f"{n}.{end}" for n in names for end in ("json", "safetensors")):

@@ -15,7 +15,6 @@ from harmonrank.data.reading import ParquetWriter
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.events import ScoredRows
-from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog
 from harmonrank_lab.upstream.predictor import Predictor, fingerprint
 from harmonrank_lab.upstream.side import spread
@@ -140,12 +139,8 @@ def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = 
         own: Which part of the predictor's own log they are of; None if of no part.
     """
     rows = predictor.encoder.rows(frame, labels=False)
-    if own == "train":
-        return _out_of_fold(predictor, frame, rows)
-    return predictor.score_valid(rows) if own == "valid" else predictor.score(rows)
-
-
-def _out_of_fold(predictor: Predictor, frame: pl.DataFrame, rows: Rows) -> np.ndarray:
+    if own != "train":
+        return predictor.score_valid(rows) if own == "valid" else predictor.score(rows)
     assert predictor.folds is not None
     fold = predictor.folds.of(frame)
     p = np.empty((len(rows), len(predictor.objectives)), np.float32)

@@ -146,13 +146,9 @@ def reproduction_tables(tables: Sequence[PaperTable]) -> RenderableType:
 
 
 def _table(table: PaperTable) -> list[RenderableType]:
-    return [
-        Text(heading(table), style="bold"),
-        _dim(f"{upper(table.settings)}."),
-        *([number_table(table)] if table.rows else []),
-        _verdicts(table.verdicts),
-        *(_dim(note) for note in table.notes),
-    ]
+    head = [Text(heading(table), style="bold"), _dim(f"{upper(table.settings)}.")]
+    numbers = [number_table(table)] if table.rows else []
+    return [*head, *numbers, _verdicts(table.verdicts), *map(_dim, table.notes)]
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> RenderableType:

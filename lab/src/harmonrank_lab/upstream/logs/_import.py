@@ -59,22 +59,17 @@ class KeyCounts:
 
     def add(self, key: np.ndarray) -> None:
         """Count the rows of a chunk."""
-        keys, counts = np.unique(key >> self._shift, return_counts=True)
-        self._waiting.append((keys, counts))
+        self._waiting.append(np.unique(key >> self._shift, return_counts=True))
         if sum(len(k) for k, _ in self._waiting) > _MOST_KEYS:
             self._merge()
 
     def _merge(self) -> None:
         parts = [(self._keys, self._counts), *self._waiting]
         self._waiting = []
-        keys, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-        while True:
-            self._keys, place = np.unique(keys, return_inverse=True)
-            self._counts = np.bincount(place, counts).astype(np.int64)
-            if len(self._keys) <= _MOST_KEYS:
-                return
+        self._keys, self._counts = _summed(*map(np.concatenate, zip(*parts, strict=True)))
+        while len(self._keys) > _MOST_KEYS:
             self._shift += 1
-            keys, counts = self._keys >> 1, self._counts
+            self._keys, self._counts = _summed(self._keys >> 1, self._counts)
 
     def cuts(self, rows: tuple[int | None, int | None, int | None] = (None, None, None)) -> Cuts:
         """Return the cuts nearest to the wanted numbers of rows; those left out share the rest.
@@ -103,6 +98,12 @@ class KeyCounts:
                 "seconds or users leave a part empty; give a longer log or other numbers of rows."
             )
         return cuts
+
+
+def _summed(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each key once, ascending, with the sum of its counts."""
+    distinct, place = np.unique(keys, return_inverse=True)
+    return distinct, np.bincount(place, counts).astype(np.int64)
 
 
 def _wanted(total: int, rows: tuple[int | None, int | None, int | None]) -> list[int]:
@@ -208,8 +209,7 @@ class _Run:
         frame = self.source.clean(raw)
         check_labels(frame, self.columns.objectives, chunk.path)
         part = cuts.part(self.source.key(raw[self.source.key_column]))
-        numbers = pl.int_range(first, first + len(raw), eager=True).alias("row")
-        frame = frame.insert_column(0, numbers)
+        frame = frame.insert_column(0, pl.Series("row", np.arange(first, first + len(raw))))
         if self.columns.truth:
             frame = frame.hstack(self._truth(first, len(raw)))
         for k, name in enumerate(PARTS):

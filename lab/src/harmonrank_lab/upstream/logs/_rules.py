@@ -103,24 +103,25 @@ def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
     if how in ("hour", "weekday", "hourmin"):
         assert clock is not None
         if how == "hourmin":
-            whole = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
-            return _hourmin(value if rule.whole else whole, clock)
+            return _hourmin(value if rule.whole else _code(value), clock)
         return clock.hour() if how == "hour" else clock.weekday()
-    if how in ("code", "not_negative"):
-        # Where a column has nulls, a file often has 3.0 for 3.
-        code = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
-        return code if how == "code" else pl.when(code >= 0).then(code)
-    if how in ("number", "positive"):
-        number = _number(value, rule)
-        return number if how == "number" else pl.when(number > 0).then(number)
-    if how == "day":
-        return value.str.to_date(rule.format or "%Y-%m-%d", strict=False).cast(pl.Int32)
-    if how in ("label", "not"):
-        label = value if rule.whole else _label(value)
-        return label if how == "label" else 1 - label
-    if how == "id" and not rule.whole:
-        return id_of(value)
-    return value
+    number = _number(value, rule)
+    made = {
+        "code": _code(value),
+        "not_negative": pl.when(_code(value) >= 0).then(_code(value)),
+        "number": number,
+        "positive": pl.when(number > 0).then(number),
+        "day": value.str.to_date(rule.format or "%Y-%m-%d", strict=False).cast(pl.Int32),
+        "label": value if rule.whole else _label(value),
+        "not": 1 - (value if rule.whole else _label(value)),
+        "id": value if rule.whole else id_of(value),
+    }
+    return made.get(how or "", value)
+
+
+def _code(value: pl.Expr) -> pl.Expr:
+    """Return a whole number: where a column has nulls, a file often has 3.0 for 3."""
+    return value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
 
 
 def _label(value: pl.Expr) -> pl.Expr:
