@@ -13,6 +13,7 @@ from harmonrank import soft_rank
 from harmonrank.fusion import method_class
 from harmonrank_lab.bench import _result
 from harmonrank_lab.bench._child import in_child
+from harmonrank_lab.bench._rank import both_ways
 from harmonrank_lab.bench._result import Case, Size, Timing
 
 _EPOCHS = 5
@@ -51,13 +52,9 @@ def _fit(method: str, rows: int, objectives: int) -> Timing:
 
 
 def _soft_rank(rows: int) -> Timing:
-    scores = torch.randn(rows, generator=torch.Generator().manual_seed(0)).requires_grad_()
-
-    def both_ways() -> None:
-        scores.grad = None
-        soft_rank(scores).sum().backward()  # type: ignore[no-untyped-call]
-
-    seconds = _result.interleaved({"ours": both_ways}, seconds=0.5)["ours"]
+    scores = torch.randn(rows, generator=torch.Generator().manual_seed(0))
+    work = {"ours": both_ways(soft_rank, scores, torch.ones(rows))}
+    seconds = _result.interleaved(work, seconds=0.5)["ours"]
     note = f"{1e9 * seconds / (rows * log2(rows)):.2f} ns per n log₂ n"
     return Timing(rows, seconds, note=note)
 

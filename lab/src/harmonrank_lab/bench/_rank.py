@@ -37,16 +37,16 @@ def _draw(rows: int, dtype: torch.dtype, count: int) -> Tensor:
 
 def _speed(rows: int, dtype: torch.dtype, strength: float, seconds: float) -> Timing:
     scores, upstream = _draw(rows, dtype, 2)
-    work = {"ours": _both_ways(lambda s: soft_rank(s, strength=strength), scores, upstream)}
+    work = {"ours": both_ways(lambda s: soft_rank(s, strength=strength), scores, upstream)}
     torchsort = peer("torchsort")
     if torchsort is not None:
         # The same projection, as the scores have unit spread.
         theirs = partial(torchsort.soft_rank, regularization_strength=strength / rows)
-        work["torchsort"] = _both_ways(theirs, scores[None], upstream[None])
+        work["torchsort"] = both_ways(theirs, scores[None], upstream[None])
     return measure(rows, work, seconds)
 
 
-def _both_ways(operator: Callable[[Tensor], Any], scores: Tensor, upstream: Tensor) -> Work:
+def both_ways(operator: Callable[[Tensor], Any], scores: Tensor, upstream: Tensor) -> Work:
     scores = scores.clone().requires_grad_()
 
     def run() -> None:

@@ -14,6 +14,7 @@ import polars as pl
 from harmonrank.data import Log, Schema
 from harmonrank.data.reading import ParquetWriter
 from harmonrank.fusion import Method, method_class
+from harmonrank.support.storage import decode, read_toml
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import log_of
 
@@ -57,20 +58,8 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(
-    seconds=0.3,
-    compile=False,
-    rank_rows=(10_240, 102_400),
-    metric_rows=50_000,
-    train_rows=200_000,
-    head_rows=20_000,
-    score_rows=100_000,
-    file_rows=300_000,
-    growth_rows=(10_000, 100_000),
-    growth_objectives=(2, 5),
-    objective_rows=10_000,
-    serve_seconds=1.5,
-)
+_QUICK = read_toml(Path(__file__).parent / "quick.toml", "sizes of a bench")
+QUICK = decode(_QUICK, Size, "quick.toml")
 
 
 class Timing(NamedTuple):

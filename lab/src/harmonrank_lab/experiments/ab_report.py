@@ -192,10 +192,9 @@ def _cards(analysis: Analysis) -> list[Card]:
 
 def _chart(analysis: Analysis, outcomes: list[str], title: str, scale: Scale) -> Plot:
     lifts = [lift for name in outcomes for lift in lifts_of(analysis, name)]
-    named = [
-        (_row_name(analysis, x, one=len(outcomes) == 1), x.verdict, *scaled(x, scale))
-        for x in lifts
-    ]
+    form = "{0.outcome}" if len(analysis.arms) == 2 else "{0.outcome}, {0.arm}"
+    form = "{0.arm}" if len(outcomes) == 1 else form
+    named = [(form.format(x), x.verdict, *scaled(x, scale)) for x in lifts]
     unit = "lift %" if scale == "relative" else "change"
     over = "lift over {} (%)" if scale == "relative" else "mean minus that of {}"
     number, numbers = "+.2f" if scale == "relative" else "+.3g", (unit, "low", "high")
@@ -212,12 +211,6 @@ def _chart(analysis: Analysis, outcomes: list[str], title: str, scale: Scale) ->
         showlegend=False,
         shapes=[upright(0, color=MUTED, width=1, dash="dot")],
     )
-
-
-def _row_name(analysis: Analysis, lift: Lift, *, one: bool) -> str:
-    if one:
-        return lift.arm
-    return lift.outcome if len(analysis.arms) == 2 else f"{lift.outcome}, {lift.arm}"
 
 
 def _dots(named: list[tuple[Any, ...]], unit: str) -> dict[str, Any]:

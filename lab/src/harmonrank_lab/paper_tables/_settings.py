@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -10,6 +11,7 @@ from harmonrank.fusion import method_class
 from harmonrank.paper import PUBLISHED, NeuralConfig
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import Count, Positive, check_fields
+from harmonrank.support.storage import decode, read_toml
 
 
 @dataclass(frozen=True)
@@ -105,15 +107,6 @@ class Settings:
 
 
 PAPER = Settings()
-QUICK = Settings(
-    protocol="tuned",
-    rows=50_000,
-    seeds=3,
-    steps=800,
-    batch_rows=2_048,
-    shares=(0.1, 0.5, 0.9),
-    seconds=4.0,
-    online={"days": 1, "users": 5_000, "requests_per_hour": 1_000}
-    | {"retrain_hours": 6, "window_rows": 40_000},
-)
+_QUICK = read_toml(Path(__file__).parent / "quick.toml", "settings")
+QUICK = decode(_QUICK, Settings, "quick.toml")
 """Small enough for all tables in some minutes; too small to judge small differences."""

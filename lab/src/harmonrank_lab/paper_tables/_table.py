@@ -6,7 +6,6 @@ requests are added. All above 0: held. All below: did not hold. Else, or with on
 says nothing about chance: cannot be told.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import sqrt
@@ -18,7 +17,7 @@ import numpy as np
 from msgspec import Meta
 from scipy.special import stdtrit
 
-from harmonrank.support.storage import decode
+from harmonrank.support.storage import decode, read_toml
 
 Outcome = Literal["held", "did not hold", "cannot be told"]
 Point = Annotated[list[float], Meta(min_length=2, max_length=2)]
@@ -28,9 +27,7 @@ Epoch = Annotated[list[float | None], Meta(min_length=3, max_length=3)]
 
 LEVEL = 0.95
 
-FIGURES: dict[str, Any] = tomllib.loads(
-    (Path(__file__).parent / "figures.toml").read_text(encoding="utf-8")
-)
+FIGURES = read_toml(Path(__file__).parent / "figures.toml", "figures of the paper")
 """The paper's own figures."""
 
 

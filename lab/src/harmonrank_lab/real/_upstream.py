@@ -1,6 +1,5 @@
 """Upstream: one gradient boosting per objective, fitted on older rows, scores the newer ones."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import polars as pl
 from harmonrank.data import Schema
 from harmonrank.support.errors import DataError
 from harmonrank.support.extras import import_extra
+from harmonrank.support.storage import read_toml
 from harmonrank_lab.real._log import RealRows
 
 LEAST_POSITIVES = 40
@@ -19,7 +19,7 @@ LEAST_POSITIVES = 40
 _PRIOR_ROWS = 10
 _MOST_CATEGORIES = 1000
 _ROUNDS = 100
-_BOOSTING = tomllib.loads((Path(__file__).parent / "boosting.toml").read_text(encoding="utf-8"))
+_BOOSTING = read_toml(Path(__file__).parent / "boosting.toml", "settings")
 
 
 @dataclass(frozen=True)

@@ -59,22 +59,16 @@ def simulate_log(
     return summary
 
 
-class _Writer:
+class _Writer(ExitStack):
     """Appends blocks to their csv files and to truth.parquet."""
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
-        self._folder, self._names, self._stack = folder, names, ExitStack()
+        super().__init__()
+        self._folder, self._names = folder, names
         self._streams: dict[str, BinaryIO] = {}
-        self._truth = self._stack.enter_context(
-            # Probabilities hardly compress.
-            ParquetWriter(folder / "truth.parquet", compression="uncompressed")
-        )
-
-    def __enter__(self) -> "_Writer":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+        # Probabilities hardly compress.
+        truth = ParquetWriter(folder / "truth.parquet", compression="uncompressed")
+        self._truth = self.enter_context(truth)
 
     def add(self, block: Block) -> None:
         name = block.file.path
@@ -82,7 +76,7 @@ class _Writer:
         if first:
             target = self._folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._streams[name] = self._stack.enter_context(target.open("wb"))
+            self._streams[name] = self.enter_context(target.open("wb"))
         with writing():
             block.frame.write_csv(self._streams[name], include_header=first)
         p = probability(block.logits)
@@ -114,12 +108,9 @@ class _Judge:
             return dict(zip(names, values.tolist(), strict=True))
 
         positives, shown = self._labels[0].sum(1), self._labels.sum((0, 2))
-        return {
-            "rate": named(positives / shown),
-            "positives": {name: int(n) for name, n in named(positives).items()},
-            "auc": named(_auc(*self._truth)),
-            "auc_on_labels": named(_auc(*self._labels)),
-        }
+        counts = {name: int(n) for name, n in named(positives).items()}
+        areas = {"auc": named(_auc(*self._truth)), "auc_on_labels": named(_auc(*self._labels))}
+        return {"rate": named(positives / shown), "positives": counts, **areas}
 
 
 def _auc(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

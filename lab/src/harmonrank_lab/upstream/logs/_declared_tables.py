@@ -51,14 +51,11 @@ def _check_endings(files: Sequence[Path]) -> None:
             )
 
 
-def _expected(declared: Declaration) -> str:
-    return " or ".join(declared.files) if declared.one_file else declared.files[0]
-
-
 def no_files(folder: Path, declared: Declaration, pattern: str = "") -> DataError:
     """Return the error that says what is missing, and where a public log is to be had."""
     below = [f" or in its folder '{name}'" for name in declared.folders if name != "."]
-    where, source = f"{pattern or _expected(declared)} in it{''.join(below)}", declared.download
+    expected = " or ".join(declared.files if declared.one_file else declared.files[:1])
+    where, source = f"{pattern or expected} in it{''.join(below)}", declared.download
     if source is None:
         return DataError(
             f"'{folder}' holds no files of the log '{declared.kind}': expected {where}, as its "

@@ -114,7 +114,7 @@ def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
         "day": value.str.to_date(rule.format or "%Y-%m-%d", strict=False).cast(pl.Int32),
         "label": value if rule.whole else _label(value),
         "not": 1 - (value if rule.whole else _label(value)),
-        "id": value if rule.whole else id_of(value),
+        "id": value if rule.whole else value.map_batches(_hashed, return_dtype=pl.Int64),
     }
     return made.get(how or "", value)
 
@@ -131,16 +131,12 @@ def _label(value: pl.Expr) -> pl.Expr:
     return known.otherwise(number).cast(pl.UInt8, strict=False)
 
 
-def id_of(value: pl.Expr) -> pl.Expr:
+def _hashed(series: pl.Series) -> pl.Series:
     """Return ids that are text as whole numbers of 63 bits.
 
     Text that is a number of up to 18 digits is that number; any other text is hashed to a number
     that has more.
     """
-    return value.map_batches(_hashed, return_dtype=pl.Int64)
-
-
-def _hashed(series: pl.Series) -> pl.Series:
     plain = series.str.contains(r"^(0|[1-9]\d{0,17})$")
     number = series.set(~plain, None).cast(pl.Int64).alias(series.name)
     words = series.filter(~plain).drop_nulls().unique()
@@ -179,11 +175,6 @@ def oddity(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> 
         bare = value.is_between(1, 23) & ~_past_midnight(value, clock)
         return f"{column} without minutes: taken as the hour", bare
     return "", pl.lit(value=False)
-
-
-def second_of(ms: np.ndarray) -> np.ndarray:
-    """Return the whole second of each time."""
-    return np.asarray(ms // 1000)
 
 
 def user_bucket(user: np.ndarray) -> np.ndarray:

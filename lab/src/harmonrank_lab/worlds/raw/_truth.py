@@ -1,6 +1,5 @@
 """Truth: how likely each objective is, given user, item, hour and scenario; blocks of rows."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 import polars as pl
+
+from harmonrank.support.storage import read_toml
 
 _USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.41, 0.10, 0.17, 0.05
 """Shares of a logit's variance; an objective's own part is taken from the first two."""
@@ -22,8 +23,7 @@ _ROWS = 1 << 18
 
 def official(kind: str) -> dict[str, Any]:
     """Return what is known of an official log."""
-    path = Path(__file__).parent / f"{kind}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_toml(Path(__file__).parent / f"{kind}.toml", "an official log")
 
 
 def zipf(count: int, exponent: float) -> np.ndarray:
