@@ -93,19 +93,11 @@ def _verdicts(
     return verdicts
 
 
-def _notes(results: list[OnlineResult]) -> list[str]:
+def _facts(results: list[OnlineResult]) -> dict[str, int]:
+    """Return how many experiments raised the alarm of each check."""
     checks = [one.analysis for one in results]
     ratio = sum(check.sample_ratio.alarm for check in checks)
-    same = sum(check.aa.alarm for check in checks)
-    return [
-        "Users are split into arms by a hash; each arm shows its best items, places are looked at "
-        "by their chance, answers come by true probabilities, labels come late, and each arm "
-        "learns again from its own log. By true chance: all arms rank all requests, and answers "
-        "are counted by their probability, so that verdicts need no luck with users. As measured: "
-        "what a platform of this size would see. Long view stands in for watch time.",
-        f"Alarms of the sample-ratio check: {ratio} of {len(results)}; of the A/A check: {same} of "
-        f"{len(results)}.",
-    ]
+    return {"ratio": ratio, "same": sum(c.aa.alarm for c in checks), "count": len(checks)}
 
 
 class Online(Experiment):
@@ -125,14 +117,13 @@ class Online(Experiment):
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return the lifts of every arm and what becomes of the claims."""
         each = _cells(study)
-        title = "Online experiment: lifts over MBCE"
         world = study.data.words().partition(",")[0]
         data = f"{world}, other users and candidates for every seed"
         rules = study.settings.online.items()
         told = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules)
         settings = f"closed loop: {told}; {len(each)} seeds"
         if error := results.error(each):
-            return study.table(self.key, title, [], [], [error], settings=settings, data=data)
+            return study.table(self.key, [], [], [error], settings=settings, data=data)
         loops = [OnlineResult.from_dict(results[cell]) for cell in each]
         outcomes = loops[0].objectives
         pairs = [(arm, name) for arm in _ARMS if arm != "base" for name in outcomes]
@@ -142,5 +133,5 @@ class Online(Experiment):
             group, paper = f"{NAMES[_ARMS[arm]]}, by true chance", _paper(study, arm, name)
             rows.append(Row(group, name, "%", paper, _table.estimate_of(lift)))
         rows += _measured(loops[0])
-        verdicts, notes = _verdicts(study, lifts, outcomes), _notes(loops)
-        return study.table(self.key, title, rows, verdicts, notes, settings=settings, data=data)
+        verdicts, about = _verdicts(study, lifts, outcomes), {"settings": settings, "data": data}
+        return study.table(self.key, rows, verdicts, facts=_facts(loops), **about)

@@ -133,17 +133,8 @@ class Pareto(Experiment):
             verdicts += _verdicts(group, points)
             shown = {**{NAMES[m]: p for m, p in points.items()}, "best possible": best}
             curves[group] = {n: p.mean(axis=0).tolist() for n, p in shown.items() if p is not None}
-        shares = ", ".join(f"{share:g}" for share in study.settings.shares)
-        notes = [
-            f"Weight of the first objective: {shares}; the second has the rest, others have none. "
-            "MBCE and HarmonRank are fitted at every weight, ours once and weighted afterwards.",
-            "Hypervolume: the area between the points and chance, (½, ½). The paper draws its "
-            "fronts and prints no numbers.",
-            "A front dominates another if each point of that one has both AUCs below those of some "
-            "point of the first; the margin is the least such distance, over all weights.",
-        ]
-        title = "Trade-offs of two objectives"
-        return study.table(self.key, title, rows, verdicts, notes, curves=curves)
+        facts = {"shares": ", ".join(f"{share:g}" for share in study.settings.shares)}
+        return study.table(self.key, rows, verdicts, facts=facts, curves=curves)
 
 
 def _dominance_margin(points: np.ndarray, others: np.ndarray) -> float:

@@ -100,14 +100,7 @@ class Relations(Experiment):
             claim, latent = "attention resembles the true correlations", (_ATTENTION, _LATENT)
             true = likeness.get(latent)
             verdicts.append(verdict(claim, true, unit="correlation", source="ours"))
-        notes = [
-            "Correlation (Pearson) over the pairs of different objectives between two matrices; "
-            "attention is averaged over test rows and over both directions of a pair. The paper "
-            "shows its matrices as pictures and calls their similarity remarkable; here a claim of "
-            "resemblance holds if the correlation is above 0."
-        ]
         # Labels and attention side by side, as the paper shows them.
         order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]
         matrices = {name: seen[name].mean(axis=0).tolist() for name in order}
-        title = "Relations between objectives"
-        return study.table(self.key, title, rows, verdicts, notes, matrices=matrices)
+        return study.table(self.key, rows, verdicts, matrices=matrices)

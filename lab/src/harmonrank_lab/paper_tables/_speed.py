@@ -162,15 +162,6 @@ def _cell(study: Study, kind: Kind) -> SpeedCell:
     return SpeedCell(study.data, kind, study.settings.seconds)
 
 
-_TITLES = {"training-speed": "Training speed by loss", "inference": "Cost of scoring"}
-_MORE = {
-    "training-speed": "A step of the fused kernels and Adam, the loss between them. The paper's "
-    "speeds include reading its stream, on a machine it does not name.",
-    "inference": "From scores and context columns to fused scores, on the processor. The paper's "
-    "are of a T4 graphics card.",
-}
-
-
 def _measured(rounds: int) -> str:
     return f"timed: {rounds} rounds, all methods in turn in every round; mean over rounds"
 
@@ -227,18 +218,14 @@ class Timed(Experiment):
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return speeds beside the paper's, which were measured on another machine."""
         measured = results[_cell(study, self.key)]
-        title = _TITLES[self.key]
         if error := measured.get("error"):
-            return study.table(self.key, title, [], [], [error], settings=_measured(0))
+            return study.table(self.key, [], [], [error], settings=_measured(0))
         speeds = {name: np.array(values)[:, None] for name, values in measured["rates"].items()}
         rounds = len(next(iter(speeds.values())))
         load = "" if measured["load"] is None else f", load {measured['load']:.1f} when it began"
         threads = f"{measured['threads']} thread{'s' * (measured['threads'] > 1)}"
-        notes = [
-            f"{threads} of {os.cpu_count()} cores{load}; "
-            f"batches of {measured['batch']:,} rows. " + _MORE[self.key]
-        ]
+        facts = {"threads": threads, "cores": os.cpu_count(), "load": load}
+        facts["batch"] = measured["batch"]
         make = _trained if self.key == "training-speed" else _scored
-        return study.table(
-            self.key, title, *make(speeds, measured), notes, settings=_measured(rounds)
-        )
+        told = make(speeds, measured)
+        return study.table(self.key, *told, facts=facts, settings=_measured(rounds))

@@ -49,15 +49,16 @@ class Study:
         return figure if self.data.paper == "elive" else None
 
     def table(
-        self,
-        key: str,
-        title: str,
-        rows: Sequence[Row],
-        verdicts: Sequence[Verdict],
-        notes: Sequence[str] = (),
-        **rest: Any,
-    ) -> PaperTable:
-        """Return the table with its data and settings in words."""
+        self, key: str, rows: Sequence[Row], verdicts: Sequence[Verdict],
+        notes: Sequence[str] | None = None, facts: Mapping[str, Any] | None = None, **rest: Any,
+    ) -> PaperTable:  # fmt: skip
+        """Return the table with its data and settings in words.
+
+        Notes that are not given are those of its key, with the facts in them.
+        """
+        if notes is None:
+            notes = [note.format_map(facts or {}) for note in FIGURES["notes"].get(key, ())]
+        title = FIGURES["titles"][key].format_map(facts or {})
         seeds = self.settings.seeds
         settings = f"{self.settings.words()}; {seeds} seed{'s' * (seeds > 1)}"
         words = rest.pop("data", self.data.words()), rest.pop("settings", settings), self.command
