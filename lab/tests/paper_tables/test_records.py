@@ -127,7 +127,7 @@ def test_what_an_experiment_found_survives_json(number, tmp_path):
         (1, "labels", "x"),
         (2, "rates", {"harmonrank": []}),
         (3, "exact", 3),
-        (2, "sizes", {"parameters": 3}),
+        (2, "sizes", {"parameters": "x"}),
         (3, "analysis", {}),
         (3, "analysis.rows", "x"),
     ],

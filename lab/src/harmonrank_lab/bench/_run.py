@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank.support.events import Part
+from harmonrank.support.events import OnEvent, Part
 from harmonrank.support.table import Column, Table
 from harmonrank_lab.bench._result import FULL, Accuracy, Case, Result, Size
 from harmonrank_lab.made import made_by
@@ -66,9 +66,7 @@ class Report:
         }
 
 
-def run(
-    what: str, size: Size = FULL, *, on_event: Callable[[Any], None] = lambda _: None
-) -> Report:
+def run(what: str, size: Size = FULL, *, on_event: OnEvent = lambda _: None) -> Report:
     """Measure one part, or 'all' of them; a case that fails is reported, and the others go on.
 
     Args:

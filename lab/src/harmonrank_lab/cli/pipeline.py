@@ -20,12 +20,9 @@ _DECLARATION = "declaration.toml"
 @click.command("pipeline")
 @click.argument("raw", type=click.Path(path_type=Path))
 @parts.path_option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
+    "-o", "--output", "out", required=True,
     help="Folder of all outcomes; a second run into it does only what changed.",
-)
+)  # fmt: skip
 @choice_option("--source", ("auto", "kuairand", "tenrec"), "Whose files RAW holds.")
 @parts.path_option(
     "--declaration",
@@ -38,12 +35,9 @@ _DECLARATION = "declaration.toml"
     "--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100
 )
 @click.option(
-    "--methods",
-    default="harmonrank,closed-form,prevalence-weights,logistic",
-    show_default=True,
-    metavar="all|A,B",
-    help="Ways to fuse.",
-)
+    "--methods", default="harmonrank,closed-form,prevalence-weights,logistic", show_default=True,
+    metavar="all|A,B", help="Ways to fuse.",
+)  # fmt: skip
 @parts.seed_option
 @parts.figures_option
 @parts.format_option

@@ -18,12 +18,9 @@ _ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
     "--data", required=True, help="Folder of the official files, or of such folders."
 )
 @click.option(
-    "--methods",
-    default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
-    show_default=True,
-    metavar="A,B",
-    help="Ways to fuse; the first is judged against the others.",
-)
+    "--methods", default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
+    show_default=True, metavar="A,B", help="Ways to fuse; the first is judged against the others.",
+)  # fmt: skip
 @choice_option("--items", list(_ITEMS), "Whether the fusions see columns of items as context.")
 @parts.count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
 @parts.seed_option

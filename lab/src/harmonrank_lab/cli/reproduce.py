@@ -89,7 +89,8 @@ def command(
     made = reproduce(
         wanted, settings, runs=runs or out / "runs", data=data, command=how, on_event=progress.event
     )
-    progress.end()
+    if progress.kept:
+        show.line(f"{progress.kept} experiments were kept from an earlier run.")
     merged = report.add_results(out, made)
     seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
     run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
@@ -119,8 +120,7 @@ class _Progress:
     """A bar over all experiments that moves within each; a plain line as each ends."""
 
     def __init__(self, show: Show) -> None:
-        self._show, self._kept = show, 0
-        self._cell: CellStarted | None = None
+        self._show, self.kept, self._cell = show, 0, CellStarted("", 0, 1)
 
     def event(self, event: Any) -> None:
         """Show an event by its type."""
@@ -131,20 +131,14 @@ class _Progress:
             self._advance((event.epoch + (event.step + 1) / event.steps) / event.epochs)
         elif isinstance(event, FitStep):
             self._advance(event.step / max(event.steps, 1))
-        elif isinstance(event, CellEnded) and event.kept:
-            self._kept += 1
         elif isinstance(event, CellEnded):
-            self._show.line(f"{event.place}: {_told(event)}")
+            self.kept += event.kept
+            if not event.kept:
+                self._show.line(f"{event.place}: {_told(event)}")
 
     def _advance(self, share: float) -> None:
-        if self._cell is not None:
-            done, name = self._cell.index + min(share, 1), self._cell.name
-            self._show.advance("reproduce ", done, self._cell.total, name[:40])
-
-    def end(self) -> None:
-        """Say what was not done again."""
-        if self._kept:
-            self._show.line(f"{self._kept} experiments were kept from an earlier run.")
+        done, name = self._cell.index + min(share, 1), self._cell.name
+        self._show.advance("reproduce ", done, self._cell.total, name[:40])
 
 
 def _told(event: CellEnded) -> str:

@@ -25,11 +25,9 @@ from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stre
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")
 @click.option("--drift", type=float, default=0.0, help="How far mean logits move over the log.")
 @click.option(
-    "--position-bias",
-    type=click.FloatRange(0, 10),
-    metavar="P",
+    "--position-bias", type=click.FloatRange(0, 10), metavar="P",
     help="Show rows one below the other: place k is looked at with chance 1/log2(1+k)^P.",
-)
+)  # fmt: skip
 @click.option("--unwanted", metavar="A,B", help="Objectives that count against a row.")
 @click.option("--graded", metavar="A,B", help="Draw labels of these as numbers, such as seconds.")
 @click.option("--given", metavar="A=B", help="Draw labels of A only where B happened.")

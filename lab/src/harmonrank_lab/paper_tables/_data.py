@@ -16,13 +16,10 @@ from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import decode, digest, read_json, sha256
 from harmonrank.worlds import SCHEMA, world
+from harmonrank_lab.paper_tables._table import FIGURES
 from harmonrank_lab.worlds import WORLDS, logs_of
 
-_THREE = {"qkvideo": ("click", "like", "follow"), "elive": ("buy", "follow", "long_view")}
-_FIVE = {
-    "qkvideo": {"click", "like", "follow", "share", "long_view"},
-    "elive": {"buy", "comment", "follow", "like", "long_view"},
-}
+_PAPER = FIGURES["worlds"]
 _WORDS = {"train": "training", "valid": "validation", "test": "test"}
 _FILES = tuple(f"{name}.parquet" for name in _WORDS)
 
@@ -103,9 +100,9 @@ class _Data:
     @property
     def three(self) -> tuple[str, ...] | None:
         """The objectives of the paper's smaller setting, or the first three; None of few."""
-        for names in _THREE.values():
-            if set(names) < set(self.objectives):
-                return names
+        for known in _PAPER.values():
+            if set(known["three"]) < set(self.objectives):
+                return tuple(known["three"])
         return self.objectives[:3] if len(self.objectives) > 3 else None
 
     def latent_correlation(self) -> np.ndarray | None:
@@ -121,17 +118,14 @@ class WorldData(_Data):
     def __init__(self, name: str, rows: int) -> None:
         self._world, self._rows = world(name), rows
         self.name, self.objectives = name, self._world.objectives
-        self.paper = name if name in _THREE else None
+        self.paper = name if name in _PAPER else None
 
     def words(self) -> str:
         """Say which world, its name before a comma."""
-        stands = {
-            "elive": " in place of the private Kuaishou-ELive",
-            "qkvideo": " in place of the licensed TenRec-QKVideo",
-        }
+        stands = _PAPER[self.name]["stands"] if self.paper else ""
         half = self._rows // 2
         return (
-            f"simulated world ‘{self.name}’{stands.get(self.name, '')}, {self._rows:,} training, "
+            f"simulated world ‘{self.name}’{stands}, {self._rows:,} training, "
             f"{half:,} validation and {half:,} test rows, other rows for every seed"
         )
 
@@ -178,9 +172,9 @@ class FolderData(_Data):
         self.name, self.objectives = str(path), self._schema.names
         ceiling = path / "ceiling.json"
         self._simulated = read_json(ceiling, _Ceiling).world if ceiling.is_file() else None
-        alike = (name for name, names in _FIVE.items() if names == set(self.objectives))
+        alike = (n for n, known in _PAPER.items() if set(known["five"]) == set(self.objectives))
         stands = self._simulated or next(alike, None)
-        self.paper = stands if stands in _FIVE else None
+        self.paper = stands if stands in _PAPER else None
         if len(self.objectives) < 2:
             raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
         wanted = (*self._schema.names, *self._schema.score_columns, *self._schema.context)

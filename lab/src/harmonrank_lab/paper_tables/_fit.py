@@ -26,13 +26,6 @@ _LONG_ROWS = 200_000
 _NAMING = {field.name for field in fields(NetworkOptions)} | {"pairs"}
 
 
-class _Rows(TypedDict):
-    """How many rows were learned from and measured on."""
-
-    train: Count
-    test: Count
-
-
 class _Fitted(TypedDict):
     """What a fit was found to be, as JSON parts."""
 
@@ -40,7 +33,7 @@ class _Fitted(TypedDict):
     auc: list[float]
     ceiling: float | None
     positives: list[Count]
-    rows: _Rows
+    rows: dict[str, Count]
     attention: list[list[float]] | None
     history: list[Epoch]
     resampled: NotRequired[list[float | None]]

@@ -37,13 +37,6 @@ Rate = Callable[[], float]
 Kind = Literal["training-speed", "inference"]
 
 
-class _Sizes(TypedDict):
-    """What scoring a batch takes."""
-
-    parameters: float
-    FLOPs: float
-
-
 class _Speeds(TypedDict):
     """Rows per second of each round, by method, as JSON parts."""
 
@@ -51,7 +44,7 @@ class _Speeds(TypedDict):
     batch: Annotated[int, Meta(ge=1)]
     threads: Annotated[int, Meta(ge=1)]
     load: float | None
-    sizes: _Sizes
+    sizes: dict[str, float]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from harmonrank.data import Schema
 from harmonrank.metrics import auc
 from harmonrank.support import storage
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import Store, digest
 from harmonrank_lab.events import StepEnded, StepStarted
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
@@ -52,10 +53,7 @@ class Steps:
     """
 
     def __init__(
-        self,
-        folder: str | Path,
-        names: tuple[str, ...],
-        on_event: Callable[[Any], None] = lambda _: None,
+        self, folder: str | Path, names: tuple[str, ...], on_event: OnEvent = lambda _: None
     ) -> None:
         self.folder, self._names, self._on_event = Path(folder), names, on_event
         self._store = Store(self.folder / "steps")
@@ -140,7 +138,7 @@ def run_pipeline(
     config: PipelineConfig,
     *,
     steps: Steps,
-    on_event: Callable[[Any], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> PipelineResult:
     """Import, predict out of fold, score and compare; each step only if something changed.
 
@@ -164,7 +162,7 @@ class _Pipeline:
     folder: Path
     config: PipelineConfig
     steps: Steps
-    on_event: Callable[[Any], None]
+    on_event: OnEvent
 
     def import_step(self) -> str:
         """Turn raw files into one layout."""
@@ -246,7 +244,7 @@ class _Pipeline:
         inputs["methods"] = list(methods)
         comparisons: list[Comparison] = []
 
-        def compared(on_event: Callable[[Any], None]) -> Comparison:
+        def compared(on_event: OnEvent) -> Comparison:
             train, valid, test = (self.table(part) for part in PARTS)
             return compare(
                 train, schema, methods, test=test, valid=valid,

@@ -1,6 +1,6 @@
 """Running: real logs to upstream scores, all methods on them, and what came of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from harmonrank import Schema, compare
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank_lab.bench import machine
 from harmonrank_lab.made import made_by
 from harmonrank_lab.real._judge import judged
@@ -44,7 +45,7 @@ def run_real(
     most_rows: int = 2_000_000,
     seed: int = 0,
     out: Path | None = None,
-    on_event: Callable[[Any], None] | None = None,
+    on_event: OnEvent | None = None,
 ) -> dict[str, Any]:
     """Return what the methods came to on each log, the first of them judged against the others.
 
@@ -74,11 +75,7 @@ def run_real(
 
 
 def _compared(
-    prepared: Prepared,
-    schema: Schema,
-    methods: Sequence[str],
-    seed: int,
-    on_event: Callable[[Any], None] | None,
+    prepared: Prepared, schema: Schema, methods: Sequence[str], seed: int, on_event: OnEvent | None
 ) -> dict[str, Any]:
     """Return each method's AUCs and the differences of the first method and the others."""
     test = prepared.test

@@ -127,11 +127,7 @@ def _kuairand_earlier(folder: Path) -> dict[str, pl.DataFrame]:
     return {"rows": rows.drop("place_in_history"), **features}
 
 
-UNPACK: dict[str, Callable[[Path], dict[str, pl.DataFrame]]] = {
-    "mind": _mind,
-    "ebnerd": _ebnerd,
-    "trivago": _trivago,
-    "hillstrom": _hillstrom,
-    "kuairand-earlier": _kuairand_earlier,
-}
+_Unpack = Callable[[Path], dict[str, pl.DataFrame]]
+UNPACK: dict[str, _Unpack] = {"mind": _mind, "ebnerd": _ebnerd, "trivago": _trivago}
+UNPACK |= {"hillstrom": _hillstrom, "kuairand-earlier": _kuairand_earlier}
 """The tables `rows` and, where there are any, `users` and `items` of each format."""

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from harmonrank.support.kernel import kernel
 from harmonrank.support.parallel import each_part
 
+Array = np.ndarray
+
 _EPSILON = 1e-8
 
 
@@ -144,11 +146,7 @@ class Layout:
 
     @classmethod
     def of(
-        cls,
-        sides: Sequence[np.ndarray],
-        context_fields: int,
-        counts: np.ndarray,
-        rates: np.ndarray | None = None,
+        cls, sides: Sequence[Array], context_fields: int, counts: Array, rates: Array | None = None
     ) -> "Layout":
         """Lay out sides, each (entities, fields); all fields learn at the same rate if not told."""
         flat = np.concatenate([codes.ravel() for codes in sides]).astype(np.int32)

@@ -11,6 +11,8 @@ import torch
 from numpy.random import SFC64
 from torch import Tensor, nn
 
+Draws = torch.Generator | None
+
 _OWN = 0.5
 """How fast an objective's own part of its tower is learned, beside the common part."""
 
@@ -22,9 +24,7 @@ class GroupedLinear(nn.Module):
     torch.Size([3, 10, 2])
     """
 
-    def __init__(
-        self, groups: int, inputs: int, outputs: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, groups: int, inputs: int, outputs: int, generator: Draws = None) -> None:
         super().__init__()
         reach = 1 / sqrt(inputs)
         weight = torch.empty(groups, inputs, outputs)
@@ -50,12 +50,7 @@ class Towers(nn.Module):
     """
 
     def __init__(
-        self,
-        objectives: int,
-        inputs: int,
-        width: int,
-        dropout: float,
-        generator: torch.Generator | None = None,
+        self, objectives: int, inputs: int, width: int, dropout: float, generator: Draws = None
     ) -> None:
         super().__init__()
         self.hidden = GroupedLinear(1, inputs, width, generator)

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import median_high
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 
 from harmonrank import __version__
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.events import MemberStarted
 from harmonrank_lab.upstream import predictor as saved
@@ -25,6 +26,8 @@ from harmonrank_lab.upstream.loop import auc_of, train_network
 from harmonrank_lab.upstream.network import PredictorConfig, PredictorNetwork
 from harmonrank_lab.upstream.predictor import FULL, Member, MemberFacts, Predictor
 from harmonrank_lab.upstream.stream import Folds, RowStream
+
+Parts = tuple[str, ...]
 
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
@@ -39,7 +42,7 @@ def fit_predictor(
     by: Literal["user", "time"] | None = None,
     seed: int = 0,
     overwrite: bool = False,
-    on_event: Callable[[Any], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> Predictor:
     """Train on a log and write the predictor to a folder.
 
@@ -84,7 +87,7 @@ class _Fitting:
     folds: Folds | None
     seed: int
     folder: Path
-    on_event: Callable[[Any], None]
+    on_event: OnEvent
 
     def validated(self) -> dict[str, Member]:
         """Return the members of training rows, each of its best epoch."""
@@ -168,7 +171,7 @@ class _Fitting:
         self,
         name: str,
         seed: int,
-        parts: tuple[str, ...],
+        parts: Parts,
         config: PredictorConfig,
         without: int | None = None,
     ) -> tuple[PredictorNetwork, MemberFacts]:
@@ -186,6 +189,6 @@ class _Fitting:
         return network, clock.facts(stream.rows)
 
 
-def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:
+def _prevalence(log: ImportedLog, parts: Parts) -> np.ndarray:
     positives = [list(log.manifest["positives"][part].values()) for part in parts]
     return np.asarray(np.sum(positives, axis=0) / sum(log.rows[part] for part in parts))

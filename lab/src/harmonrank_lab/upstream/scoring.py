@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "fusion_schema", "score_frame", "score_log", "score_rows"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import polars as pl
 from harmonrank.data import Schema, reading
 from harmonrank.data.reading import ParquetWriter
 from harmonrank.support.errors import UsageError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.events import ScoredRows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog
@@ -33,7 +34,7 @@ def score_log(
     *,
     most_rows: Mapping[str, int] | None = None,
     overwrite: bool = False,
-    on_event: Callable[[ScoredRows], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> Schema:
     """Write train, valid and test of a log as tables that a fusion can be fitted on.
 
@@ -83,7 +84,7 @@ class _Job:
     traits: pl.DataFrame | None
     most_rows: Mapping[str, int]
 
-    def write(self, part: str, folder: Path, on_event: Callable[[ScoredRows], None]) -> None:
+    def write(self, part: str, folder: Path, on_event: OnEvent) -> None:
         """Write the table of one part."""
         log, done = self.log, 0
         with ParquetWriter(folder / f"{part}.parquet") as writer:
@@ -156,7 +157,7 @@ def score_rows(
     output: str | Path,
     *,
     overwrite: bool = False,
-    on_event: Callable[[ScoredRows], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> int:
     """Write the rows of a parquet file, in order, with a score per objective; return their number.
 

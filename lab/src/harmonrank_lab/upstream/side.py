@@ -119,14 +119,11 @@ class SideFields:
         id_codes = IdCodes.fit(ids, counts, most)
         if frame is None or table is None:
             return cls(key, id_codes, {}, ContextEncoder(()), ())
-        values = {
-            name: frame[name].drop_nulls().value_counts(name="count") for name in table.categorical
-        }
-        large = {
-            name: IdCodes.fit(values[name][name].to_numpy(), values[name]["count"].to_numpy(), most)
-            for name in table.categorical
-            if frame.schema[name].is_integer() and frame[name].n_unique() > _MOST_VALUES
-        }
+        large = {}
+        for name in table.categorical:
+            if frame.schema[name].is_integer() and frame[name].n_unique() > _MOST_VALUES:
+                values = frame[name].drop_nulls().value_counts(name="count")
+                large[name] = IdCodes.fit(values[name].to_numpy(), values["count"].to_numpy(), most)
         named = [*(n for n in table.categorical if n not in large), *table.numeric]
         small = ContextEncoder.fit(typed(frame, named, table.numeric))
         return cls(key, id_codes, large, small, tuple(table.numeric))

@@ -1,6 +1,6 @@
 """Run: the closed loop of serving, answers, delayed labels and learning, hour by hour."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from time import perf_counter
@@ -12,6 +12,7 @@ import polars as pl
 from harmonrank.data import Schema, hash_shares
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.events import OnEvent
 from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.ab import Lift, analyse, lift_of, paired_log_ratio
@@ -84,7 +85,7 @@ def run_online(
     *,
     seed: int = 0,
     arms: Mapping[str, str | Method] | Sequence[str] = tuple(_traffic.ARMS),
-    progress: Callable[[HourEnded], None] | None = None,
+    progress: OnEvent | None = None,
     **rules: Any,
 ) -> OnlineResult:
     """Run an experiment on a simulated platform.
@@ -142,7 +143,7 @@ class _Experiment:
         self._ledger = Ledger(config.users, world.objectives, tuple(config.arms))
         self._requests = 0
 
-    def run(self, progress: Callable[[HourEnded], None]) -> OnlineResult:
+    def run(self, progress: OnEvent) -> OnlineResult:
         config, arms = self._config, self._first_arms()
         names = np.array(config.groups)[self._group]
         for hour in self._traffic.hours():

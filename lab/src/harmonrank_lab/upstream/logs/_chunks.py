@@ -82,9 +82,8 @@ def _as_text(series: pl.Series) -> pl.Series:
 def _parse(chunk: Chunk, lines: bytes, types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     names = list(types)
     try:
-        return pl.read_csv(
-            lines, columns=names, schema_overrides=types, null_values=_MISSING
-        ).select(names)
+        table = pl.read_csv(lines, columns=names, schema_overrides=types, null_values=_MISSING)
+        return table.select(names)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DataError(

@@ -1,7 +1,7 @@
 """Import: raw files become parts of parquet, chunk by chunk, by one key per row."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import polars as pl
 
 from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.events import ImportStep
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk, write_table
@@ -125,7 +126,7 @@ def import_log(
     *,
     rows: tuple[int | None, int | None, int | None] = (None, None, None),
     overwrite: bool = False,
-    on_step: Callable[[ImportStep], None] | None = None,
+    on_step: OnEvent | None = None,
     chunk_bytes: int = _CHUNK_BYTES,
 ) -> dict[str, Any]:
     """Write a log as partitioned parquet; return its manifest.
@@ -175,7 +176,7 @@ class _Run:
     columns: LogColumns
     folder: Path
     chunks: Sequence[Chunk]
-    on_step: Callable[[ImportStep], None]
+    on_step: OnEvent
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     positives: dict[str, Counter[str]] = field(
         default_factory=lambda: {part: Counter() for part in PARTS}
