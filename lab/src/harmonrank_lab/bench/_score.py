@@ -144,6 +144,5 @@ def _cold_start(name: str, size: Size, *, compiling: bool = False) -> Timing:
         paths = folder / "model", folder / "request.parquet"
         seconds = median([first_score(*paths, compiling=compiling) for _ in range(4)][1:])
     note = "From the first import to the first scores, in a new process."
-    if compiling:
-        note += " No kernel has been kept."
+    note += " No kernel has been kept." * compiling
     return Timing(size.request_rows, seconds, note=note)

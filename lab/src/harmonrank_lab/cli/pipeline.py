@@ -2,6 +2,7 @@
 
 __all__ = ["command"]
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,17 +103,14 @@ def _find(raw: Path, kind: str, declaration: Path | None, file: str | None) -> A
         declaration = raw / _DECLARATION
     if declaration is not None:
         return find_declared(raw, declaration)
-    if kind == "kuairand":
-        return find_kuairand(raw)
-    if kind == "tenrec" or file is not None:
-        return find_tenrec(raw, file=file)
-    try:
-        return find_kuairand(raw)
-    except DataError as first:
+    finders = {"kuairand": find_kuairand, "tenrec": partial(find_tenrec, file=file)}
+    if kind != "auto" or file is not None:
+        return finders["kuairand" if kind == "kuairand" else "tenrec"](raw)
+    reasons = []
+    for find in finders.values():
         try:
-            return find_tenrec(raw)
-        except DataError as second:
-            raise DataError(
-                f"{first} Nor is it Tenrec's: {second} For a log of your own, declare its columns "
-                "with --declaration FILE."
-            ) from None
+            return find(raw)
+        except DataError as error:
+            reasons.append(str(error))
+    told = " Nor is it Tenrec's: ".join(reasons)
+    raise DataError(f"{told} For a log of your own, declare its columns with --declaration FILE.")

@@ -97,10 +97,9 @@ def _verdicts(group: str, points: Points) -> list[Verdict]:
         margins = np.array([[_dominance_margin(*both)] for both in each])
     ours = minus(_volumes(points["harmonrank"]), _volumes(published))
     claim = f"our default's front covers more than HarmonRank's, {group}"
+    more = f"HarmonRank's front covers more than MBCE's, {group}"
     return [
-        _table.verdict(
-            f"HarmonRank's front covers more than MBCE's, {group}", covers, unit="hypervolume"
-        ),
+        _table.verdict(more, covers, unit="hypervolume"),
         _table.verdict(f"HarmonRank's front dominates MBCE's, {group}", margins, unit="AUC"),
         _table.verdict(claim, ours, unit="hypervolume", source="ours"),
     ]

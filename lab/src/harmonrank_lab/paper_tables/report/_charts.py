@@ -13,6 +13,7 @@ from harmonrank.reports.plots import LEGEND, PALETTE, Plot, plot, scatter
 from harmonrank.reports.sections import Section
 from harmonrank.support.table import Table, table_of
 from harmonrank_lab.paper_tables import PaperTable, Row
+from harmonrank_lab.paper_tables._table import FIGURES
 from harmonrank_lab.paper_tables.report import _tables as tables_of
 from harmonrank_lab.paper_tables.report._tables import counts, heading, number, upper
 
@@ -20,12 +21,6 @@ _ROW = 28
 _BEST = "best possible"
 # The paper's own speeds, of another machine, would leave no room for differences between ours.
 _OWN_SCALE = ("rows/s", "ms")
-_TITLES = {
-    "AUC-sum": "AUC-sum (no unit)",
-    "%": "per cent",
-    "rows/s": "rows per second",
-    "hypervolume": "hypervolume above chance (no unit)",
-}
 _OURS = "harmonrank (ours)"
 _UNDRAWN = ("parameters", "FLOPs")
 
@@ -72,7 +67,7 @@ def _dots(name: str, title: str, unit: str, rows: Sequence[Row]) -> Plot:
         title,
         data,
         _numbers(rows, unit),
-        x={"title": _TITLES.get(unit, unit)},
+        x={"title": FIGURES["units"].get(unit, unit)},
         y={"autorange": "reversed", "showgrid": False},
         height=150 + _ROW * len(rows),
         showlegend=bool(stated),

@@ -10,13 +10,10 @@ from rich.text import Text
 
 from harmonrank.support.table import Cell, Column, Style, Table
 from harmonrank_lab.paper_tables import Estimate, Outcome, PaperTable, Row, Verdict
+from harmonrank_lab.paper_tables._table import FIGURES
 
 COUNTS: tuple[Outcome, ...] = ("held", "did not hold", "cannot be told")
-SUMMARY = (
-    "A claim is a difference that should be above 0. It held if its 95 % interval over seeds (and "
-    "rows) lies above 0, did not hold if it lies below, else it cannot be told. Of claims about "
-    "equals, one in twenty gets a verdict by chance."
-)
+SUMMARY: str = FIGURES["summary"]
 _FORMATS = {"%": ".2f", "ms": ".2f", "rows/s": ",.0f", "parameters": ",.0f", "correlation": ".3f"}
 _SUFFIX = {"%": " %", "ms": " ms"}
 

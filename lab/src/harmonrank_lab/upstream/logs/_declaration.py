@@ -22,10 +22,7 @@ Transform = Literal[
 
 _IDS, _NUMBERS = ("id", "code"), ("number", "positive", "day")
 _ALLOWED: Mapping[str, tuple[str, ...]] = {
-    "user": _IDS,
-    "item": _IDS,
-    "id": _IDS,
-    "history": _IDS,
+    **dict.fromkeys(("user", "item", "id", "history"), _IDS),
     "request": (*_IDS, "user_hour"),
     "time": ("ms", "s", "iso"),
     "labels": ("label", "not"),

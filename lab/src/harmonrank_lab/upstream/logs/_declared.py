@@ -199,9 +199,8 @@ class LogSource:
         """What a reader of the result has to know."""
         d, made = self._declared, {m.name for m in self._made}
         said = [n for n in d.notes if n.when is None and n.unless is None]
-        there = (None, *self._there)
-        others = [n for n in d.notes if n not in said and n.when in there]
-        others = [n for n in others if n.unless not in self._there]
+        fit = [n for n in d.notes if n.when in (None, *self._there) and n.unless not in self._there]
+        others = [n for n in fit if n not in said]
         wanted = [*d.labels, *d.categorical, *d.numeric, *d.feedback, *d.multi]
         lacking = [name for name in wanted if name not in made]
         text = f"The log has no {', '.join(lacking)}: left out of the rows and of log.toml."

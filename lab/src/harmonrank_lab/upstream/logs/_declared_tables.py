@@ -94,12 +94,10 @@ def shared_columns(declared: Declaration, files: Sequence[Path]) -> list[str]:
     columns = {file: column_names(file) for file in files}
     somewhere = {name for names in columns.values() for name in names}
     there = [name for name in columns[files[0]] if all(name in c for c in columns.values())]
-    labels = [
-        next((n for n in declared.rule(name).names(name) if n in somewhere), None)
-        for name in declared.labels
-    ]
+    known = [[n for n in declared.rule(m).names(m) if n in somewhere] for m in declared.labels]
+    labels = [names[0] for names in known if names]
     for file in files:
-        lost = [name for name in labels if name and name not in columns[file]]
+        lost = [name for name in labels if name not in columns[file]]
         if lost:
             raise DataError(
                 f"'{file}' has no column '{lost[0]}', which other files of the log have; write it "

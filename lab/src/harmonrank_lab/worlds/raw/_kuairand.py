@@ -94,30 +94,28 @@ class KuaiRandWorld(RawWorld):
         click, long_view, like, comment, follow, forward = labels.T.astype(np.int64)
         enter = follow | (rng.random(n, dtype=np.float32) < 0.012)
         days = np.array([int((_FIRST_DAY + timedelta(d)).strftime("%Y%m%d")) for d in range(31)])
-        frame = pl.DataFrame(
-            {
-                "user_id": user,
-                "video_id": item,
-                "date": days[time // _DAY_MS],
-                "hourmin": hour * 100,
-                "time_ms": time + _MIDNIGHT_MS,
-                "is_click": click,
-                "is_like": like,
-                "is_follow": follow,
-                "is_comment": comment,
-                "is_forward": forward,
-                "is_hate": (rng.random(n, dtype=np.float32) < 0.0005).astype(np.int64),
-                "long_view": long_view,
-                "play_time_ms": _play_time(rng, click, long_view, duration),
-                "duration_ms": duration,
-                "profile_stay_time": enter * rng.integers(500, 30_000, n),
-                "comment_stay_time": comment * rng.integers(1_000, 60_000, n),
-                "is_profile_enter": enter,
-                "is_rand": np.full(n, int(at_random)),
-                "tab": tab,
-            }
-        )
-        return Block(part.file, frame, z, labels)
+        columns = {
+            "user_id": user,
+            "video_id": item,
+            "date": days[time // _DAY_MS],
+            "hourmin": hour * 100,
+            "time_ms": time + _MIDNIGHT_MS,
+            "is_click": click,
+            "is_like": like,
+            "is_follow": follow,
+            "is_comment": comment,
+            "is_forward": forward,
+            "is_hate": (rng.random(n, dtype=np.float32) < 0.0005).astype(np.int64),
+            "long_view": long_view,
+            "play_time_ms": _play_time(rng, click, long_view, duration),
+            "duration_ms": duration,
+            "profile_stay_time": enter * rng.integers(500, 30_000, n),
+            "comment_stay_time": comment * rng.integers(1_000, 60_000, n),
+            "is_profile_enter": enter,
+            "is_rand": np.full(n, int(at_random)),
+            "tab": tab,
+        }
+        return Block(part.file, pl.DataFrame(columns), z, labels)
 
 
 def _times(rng: np.random.Generator, user: np.ndarray, begin: int, end: int) -> np.ndarray:

@@ -40,20 +40,19 @@ def draw_users(rng: np.random.Generator, users: int) -> tuple[np.ndarray, pl.Dat
     days = log_normal(rng, vectors[:, 1], middle=1100, spread=0.8, told=0.5)
     days = np.clip(days, 15, 3624).astype(np.int64)
     unknown = rng.random(users) < 0.026
-    return vectors, pl.DataFrame(
-        {
-            "user_id": np.arange(users),
-            "user_active_degree": degrees.gather(active),
-            "is_lowactive_period": np.zeros(users, np.int64),
-            "is_live_streamer": np.where(rng.random(users) < 0.22, 1, -124),
-            "is_video_author": (rng.random(users) < 0.82).astype(np.int64),
-            **_with_range("follow_user_num", follows),
-            **_with_range("fans_user_num", fans),
-            **_with_range("friend_user_num", friends),
-            **_with_range("register_days", days),
-            **{f"onehot_feat{k}": _onehot(k, onehot[k], unknown) for k in range(18)},
-        }
-    )
+    columns = {
+        "user_id": np.arange(users),
+        "user_active_degree": degrees.gather(active),
+        "is_lowactive_period": np.zeros(users, np.int64),
+        "is_live_streamer": np.where(rng.random(users) < 0.22, 1, -124),
+        "is_video_author": (rng.random(users) < 0.82).astype(np.int64),
+        **_with_range("follow_user_num", follows),
+        **_with_range("fans_user_num", fans),
+        **_with_range("friend_user_num", friends),
+        **_with_range("register_days", days),
+        **{f"onehot_feat{k}": _onehot(k, onehot[k], unknown) for k in range(18)},
+    }
+    return vectors, pl.DataFrame(columns)
 
 
 def _onehot(k: int, category: np.ndarray, unknown: np.ndarray) -> pl.Series:
@@ -76,23 +75,22 @@ def draw_videos(rng: np.random.Generator, videos: int) -> tuple[np.ndarray, pl.D
     second = (rng.integers(1, 68, videos) + tag) % 68 + 1
     tags = pl.DataFrame({"a": tag + 1, "b": second, "two": rng.random(videos) < 0.24})
     days = [(date(2022, 4, 9) + timedelta(d)).isoformat() for d in range(3)]
-    return vectors, pl.DataFrame(
-        {
-            "video_id": np.arange(videos),
-            "author_id": author,
-            "video_type": pl.Series(["NORMAL", "AD"]).gather(rng.random(videos) < 0.01),
-            "upload_dt": pl.Series(days).gather(choose(rng, np.array([37, 45, 18]), videos)),
-            "upload_type": kinds.gather(upload),
-            "visible_status": np.zeros(videos),
-            "video_duration": np.floor(duration),
-            "server_width": np.where(rng.random(videos) < 0.8, 720.0, 1080.0),
-            "server_height": np.where(rng.random(videos) < 0.8, 1280.0, 960.0),
-            "music_id": rng.integers(10**9, 10**10, max(1, videos // 2))[
-                rng.integers(0, max(1, videos // 2), videos)
-            ],
-            "music_type": rng.choice([9.0, 4.0, 8.0], videos, p=[0.9, 0.09, 0.01]),
-            "tag": tags.select(
-                pl.when("two").then(pl.format("{},{}", "a", "b")).otherwise(pl.format("{}", "a"))
-            ).to_series(),
-        }
-    )
+    columns = {
+        "video_id": np.arange(videos),
+        "author_id": author,
+        "video_type": pl.Series(["NORMAL", "AD"]).gather(rng.random(videos) < 0.01),
+        "upload_dt": pl.Series(days).gather(choose(rng, np.array([37, 45, 18]), videos)),
+        "upload_type": kinds.gather(upload),
+        "visible_status": np.zeros(videos),
+        "video_duration": np.floor(duration),
+        "server_width": np.where(rng.random(videos) < 0.8, 720.0, 1080.0),
+        "server_height": np.where(rng.random(videos) < 0.8, 1280.0, 960.0),
+        "music_id": rng.integers(10**9, 10**10, max(1, videos // 2))[
+            rng.integers(0, max(1, videos // 2), videos)
+        ],
+        "music_type": rng.choice([9.0, 4.0, 8.0], videos, p=[0.9, 0.09, 0.01]),
+        "tag": tags.select(
+            pl.when("two").then(pl.format("{},{}", "a", "b")).otherwise(pl.format("{}", "a"))
+        ).to_series(),
+    }
+    return vectors, pl.DataFrame(columns)

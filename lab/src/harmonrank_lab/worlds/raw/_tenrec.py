@@ -65,23 +65,21 @@ class TenrecWorld(RawWorld):
         click, long_view, like, follow, share = labels.T.astype(np.int64)
         once = click | (rng.random(n, dtype=np.float32) < 0.4)
         category = pl.Series(["0", "1", "\\N"])
-        frame = pl.DataFrame(
-            {
-                # Official ids begin with 1.
-                "user_id": user + 1,
-                "item_id": item + 1,
-                "click": click,
-                "follow": follow,
-                "like": like,
-                "share": share,
-                "video_category": category.gather(self._category[item]),
-                "watching_times": np.where(long_view, 1 + rng.geometric(0.8, n), once),
-                "gender": self._gender[user],
-                "age": self._age[user],
-                **(self._history(user, rng) if self.file == "ctr_data_1M.csv" else {}),
-            }
-        )
-        return Block(part.file, frame, z, labels)
+        columns = {
+            # Official ids begin with 1.
+            "user_id": user + 1,
+            "item_id": item + 1,
+            "click": click,
+            "follow": follow,
+            "like": like,
+            "share": share,
+            "video_category": category.gather(self._category[item]),
+            "watching_times": np.where(long_view, 1 + rng.geometric(0.8, n), once),
+            "gender": self._gender[user],
+            "age": self._age[user],
+            **(self._history(user, rng) if self.file == "ctr_data_1M.csv" else {}),
+        }
+        return Block(part.file, pl.DataFrame(columns), z, labels)
 
     def _history(self, user: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return ten items that a user is likely to have clicked, the same in all his rows."""
