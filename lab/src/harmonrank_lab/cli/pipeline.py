@@ -103,7 +103,7 @@ def _find(raw: Path, kind: str, declaration: Path | None, file: str | None) -> A
         declaration = raw / _DECLARATION
     if declaration is not None:
         return find_declared(raw, declaration)
-    finders = {"kuairand": find_kuairand, "tenrec": partial(find_tenrec, file=file)}
+    finders: dict[str, Any] = {"kuairand": find_kuairand, "tenrec": partial(find_tenrec, file=file)}
     if kind != "auto" or file is not None:
         return finders["kuairand" if kind == "kuairand" else "tenrec"](raw)
     reasons = []

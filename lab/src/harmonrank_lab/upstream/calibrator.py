@@ -1,6 +1,9 @@
 """Calibrator: scores to probabilities by one map per objective, and the error of both."""
 
-__all__ = ["CalibrationFacts", "Calibrator", "Whole", "calibration_error", "calibration_facts"]
+__all__ = [
+    "CalibrationFacts", "Calibrator", "Whole", "calibration_error", "calibration_facts",
+    "shift_to_mean",
+]  # fmt: skip
 
 from dataclasses import dataclass
 from typing import Annotated, Self
@@ -92,7 +95,8 @@ class Calibrator:
         share of them is positive can.
         """
         each = zip(self.maps, scores.T, labels.T, strict=True)
-        return type(self)(tuple(k and (k[0], _intercept(k, s, y)) for k, s, y in each))
+        maps = (k and (k[0], shift_to_mean(k[0] * logit(s), y.mean())) for k, s, y in each)
+        return type(self)(tuple(maps))
 
     def check(self, objectives: int) -> None:
         """Refuse stored maps of other objectives."""
@@ -122,9 +126,7 @@ def _fit(scores: np.ndarray, labels: np.ndarray) -> Map | None:
     return (float(slope), float(intercept)) if slope > 0 else None
 
 
-def _intercept(known: Map, s: np.ndarray, y: np.ndarray) -> float:
-    """Return b with mean σ(slope·logit(s) + b) = mean y."""
-    slope, b = known
-    z, wanted = slope * logit(s), y.mean()
-    reach = 1 + abs(b) + np.abs(z).max() + abs(logit(wanted))
+def shift_to_mean(z: np.ndarray, wanted: float) -> float:
+    """Return b with mean σ(z + b) = wanted, a share inside (0, 1)."""
+    reach = 1 + np.abs(z).max() + abs(logit(wanted))
     return float(brentq(lambda b: sigmoid(z + b).mean() - wanted, -reach, reach, xtol=1e-12))

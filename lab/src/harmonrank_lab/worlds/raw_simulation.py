@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.reading import ParquetWriter, writing
+from harmonrank.metrics import sigmoid
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage import new_folder, write_json
-from harmonrank_lab.worlds.raw import Block, KuaiRandWorld, TenrecWorld, probability
+from harmonrank_lab.worlds.raw import Block, KuaiRandWorld, TenrecWorld
 
 TRUTH = "truth.json"
 """The file that tells a simulated log from any other folder."""
@@ -79,7 +80,7 @@ class _Writer(ExitStack):
             self._streams[name] = self.enter_context(target.open("wb"))
         with writing():
             block.frame.write_csv(self._streams[name], include_header=first)
-        p = probability(block.logits)
+        p = sigmoid(block.logits)
         self._truth.put(pl.DataFrame(p, [f"true_{name}" for name in self._names]))
 
 
@@ -96,7 +97,7 @@ class _Judge:
     def add(self, block: Block) -> None:
         bins = (block.logits + _REACH) * (_BINS / (2 * _REACH))
         bins = np.clip(bins, 0, _BINS - 1).astype(np.int64)
-        p = probability(block.logits)
+        p = sigmoid(block.logits)
         for m, column in enumerate(bins.T):
             shown = np.bincount(column, minlength=_BINS)
             for store, positive in ((self._truth, p[:, m]), (self._labels, block.labels[:, m])):

@@ -17,7 +17,7 @@ from harmonrank.worlds import Sample, block_generator, draw_requests, sample_blo
 from harmonrank_lab.upstream import Predictor, PredictorConfig, fit_predictor
 from harmonrank_lab.upstream.logs import ImportedLog, find_kuairand, import_log
 from harmonrank_lab.upstream.scoring import score_frame
-from harmonrank_lab.worlds.raw import KuaiRandWorld, probability
+from harmonrank_lab.worlds.raw import KuaiRandWorld
 from harmonrank_lab.worlds.raw_simulation import simulate_log
 
 Floats = NDArray[np.float64]
@@ -229,6 +229,6 @@ def _with_truth(world: TrainedWorld, draw: int) -> TrainedWorld:
     ]
     scores = np.concatenate([drawn.scores for drawn, _ in blocks])
     context = {k: np.concatenate([drawn.context[k] for drawn, _ in blocks]) for k in world.context}
-    known = np.concatenate([probability(z) for _, z in blocks])
+    known = np.concatenate([sigmoid(z) for _, z in blocks])
     rng = np.random.default_rng([draw, _FIT_KEY])
     return replace(world, truth=RedrawnTruth.fit(scores, context, world.context, known, rng))

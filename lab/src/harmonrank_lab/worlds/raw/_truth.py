@@ -8,7 +8,9 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from harmonrank.metrics import sigmoid
 from harmonrank.support.storage import read_toml
+from harmonrank_lab.upstream.calibrator import shift_to_mean
 
 _USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.41, 0.10, 0.17, 0.05
 """Shares of a logit's variance; an objective's own part is taken from the first two."""
@@ -139,7 +141,7 @@ class Truth:
     ) -> "Truth":
         """Return the truth whose mean probability over these rows is each objective's rate."""
         z = self.logits(user, item, hour, scenario).astype(np.float64)
-        shift = [_shift(z[:, m], o.rate) for m, o in enumerate(self.objectives)]
+        shift = [shift_to_mean(z[:, m], o.rate) for m, o in enumerate(self.objectives)]
         return replace(self, intercept=self.intercept + np.array(shift, np.float32))
 
 
@@ -162,29 +164,6 @@ class RawWorld:
         user, item = (choose(rng, s, _SAMPLE_ROWS) for s in (self._activity, self._popularity))
         others = (nothing if s is None else choose(rng, s, _SAMPLE_ROWS) for s in contexts)
         return truth.with_rates(user, item, *others)
-
-
-def probability(z: np.ndarray) -> np.ndarray:
-    """Return sigmoid(z).
-
-    >>> probability(np.zeros(1, np.float32))
-    array([0.5], dtype=float32)
-    """
-    return np.asarray(1 / (1 + np.exp(-z)))
-
-
-def _shift(z: np.ndarray, rate: float) -> float:
-    """Return b with mean sigmoid(z + b) = rate, by Newton's steps on the logit of the mean.
-
-    That is nearly a straight line in b, so eight steps are plenty.
-    """
-    b = 0.0
-    for _ in range(8):
-        p = probability(z + b)
-        mean = p.mean()
-        slope = (p * (1 - p)).mean() / (mean * (1 - mean))
-        b += float(np.log(rate / (1 - rate)) - np.log(mean / (1 - mean))) / float(slope)
-    return b
 
 
 def draw_truth(
@@ -295,4 +274,4 @@ def feedback(rng: np.random.Generator, z: np.ndarray, nested: int = 2) -> np.nda
     """
     draw = rng.random(z.shape, dtype=np.float32)
     draw[:, 1:nested] = draw[:, :1]
-    return np.asarray(draw < probability(z))
+    return np.asarray(draw < sigmoid(z))
