@@ -20,11 +20,8 @@ def cases(size: Size) -> Iterator[Case]:
     labels = (rng.random((rows, 5)) < _PREVALENCES).astype(np.uint8)
     logits = rng.normal(size=rows) + labels.sum(axis=1)
     probabilities = 1 / (1 + np.exp(3 - 2 * logits))
-    shapes = {
-        "logits": logits,
-        "probabilities": probabilities,
-        "three digits": np.round(probabilities, 3),
-    }
+    shapes = {"logits": logits, "probabilities": probabilities}
+    shapes["three digits"] = np.round(probabilities, 3)
     for shape, scores in shapes.items():
         yield Case(f"auc, {shape}", partial(_against_sklearn, scores, labels, size.seconds))
     requests = rng.integers(0, max(rows // _REQUEST_ROWS, 1), rows)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.model import INTERCEPT, SHARED, Coordinate, HeadColumns, Heads
+from harmonrank.paper.training import torch_threads
 from harmonrank_lab.bench._result import Work
 
 
@@ -37,12 +38,8 @@ def on_one_thread(work: Work) -> Work:
     """
 
     def run() -> None:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with torch_threads(1):
             work()
-        finally:
-            torch.set_num_threads(threads)
 
     return run
 

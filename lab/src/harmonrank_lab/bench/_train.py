@@ -105,11 +105,8 @@ class _Steps:
     def __init__(self, size: Size) -> None:
         log = world_log(size.train_rows)
         encoder = ContextEncoder.fit(log.context)
-        self._rows = training.Arrays(
-            torch.from_numpy(log.scores.astype(np.float32)),
-            torch.from_numpy(log.codes(encoder)),
-            torch.from_numpy(log.known_labels()),
-        )
+        arrays = log.scores.astype(np.float32), log.codes(encoder), log.known_labels()
+        self._rows = training.Arrays(*map(torch.from_numpy, arrays))
         self._config = NetworkConfig(objectives=log.scores.shape[1], context_slots=encoder.slots)
         steps = log.rows // size.batch_rows
         order = np.random.default_rng(0).permutation(log.rows)[: steps * size.batch_rows]

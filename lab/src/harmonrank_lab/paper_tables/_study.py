@@ -98,10 +98,8 @@ class Results:
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
-        estimates = (
-            _table.known_estimate(self.sums(cells)),
-            _table.known_estimate(self.regrets(cells)),
-        )
+        known = self.sums(cells), self.regrets(cells)
+        estimates = map(_table.known_estimate, known)
         return Row(group, name, "AUC-sum", paper, *estimates, self.error(cells))
 
     def verdict(

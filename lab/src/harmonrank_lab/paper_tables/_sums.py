@@ -122,10 +122,8 @@ class Variants(Experiment):
         whole, full = _variant_fits(study, PUBLISHED_METHOD, kind.options), study.paper(_PUBLISHED)
         rows, verdicts = [], []
         for change in kind.changes:
-            fits, paper = (
-                _variant_fits(study, change.method, change.options),
-                study.paper(change.paper),
-            )
+            fits = _variant_fits(study, change.method, change.options)
+            paper = study.paper(change.paper)
             rows.append(results.row(group, change.name, paper, fits))
             about = {"paper": minus(full, paper), "source": change.source}
             verdicts.append(results.verdict(change.claim, whole, fits, **about))

@@ -3,6 +3,7 @@
 __all__ = ["fit_predictor"]
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -145,10 +146,9 @@ class _Fitting:
         if not (self.folder / f"{name}.json").is_file():
             return None
         layout, M = self.encoder.layout, len(self.encoder.objectives)
-        try:
+        with suppress(DataError):
             return Member.load(self.folder, name, layout, M, self.config)
-        except DataError:
-            return None
+        return None
 
     def _validated(self, name: str, without: int | None) -> Member:
         seed = 1009 * self.seed + (0 if without is None else 1 + without)

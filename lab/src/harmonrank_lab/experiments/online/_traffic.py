@@ -84,12 +84,10 @@ class OnlineConfig:
             )
         if len(self.arms) + self.aa < 2:
             raise UsageError(f"`arms` must name at least two arms. Got {list(self.arms)}.")
-        for name in self.options:
-            if name not in self.arms:
-                raise UsageError(f"There is no arm '{name}'. {did_you_mean(name, self.arms)}")
-        for method in self.arms.values():
-            if method not in METHODS:
-                raise UsageError(f"There is no method '{method}'. {did_you_mean(method, METHODS)}")
+        named = {"arm": (self.options, self.arms), "method": (self.arms.values(), METHODS)}
+        for what, (names, known) in named.items():
+            for name in (n for n in names if n not in known):
+                raise UsageError(f"There is no {what} '{name}'. {did_you_mean(name, known)}")
 
     @property
     def base(self) -> str:

@@ -114,10 +114,8 @@ def _numbers(rows: Sequence[Row], unit: str) -> Table:
 def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> Plot:
     """Draw both AUCs as the weights move, a line per method."""
     first, _, second = title.partition(" – ")
-    styles = [
-        {"color": color, "dash": dash, "width": 2}
-        for color, dash in zip(PALETTE, ("solid", "solid", "solid", "dash"), strict=False)
-    ]
+    looks = zip(PALETTE, ("solid", "solid", "solid", "dash"), strict=False)
+    styles = [{"color": color, "dash": dash, "width": 2} for color, dash in looks]
     data, rows = [], []
     for style, (method, points) in zip(styles, curves.items(), strict=False):
         rows += [(method, *point) for point in points]

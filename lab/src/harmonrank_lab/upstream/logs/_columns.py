@@ -117,13 +117,6 @@ class TableSource:
     count: Callable[[pl.DataFrame], dict[str, int]]
 
 
-def check_folder(folder: str | Path) -> Path:
-    """Return the folder, or say that it is not there."""
-    if not Path(folder).is_dir():
-        raise DataError(f"There is no folder '{folder}'; check its name.")
-    return Path(folder)
-
-
 def check_labels(frame: pl.DataFrame, columns: Sequence[str], path: Path) -> None:
     """Refuse a label that is not 0 or 1."""
     for name in columns:

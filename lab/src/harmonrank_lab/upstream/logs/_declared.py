@@ -13,7 +13,7 @@ import polars as pl
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank_lab.upstream.logs import _declared_tables as files_of
 from harmonrank_lab.upstream.logs import _rules
-from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource, check_folder
+from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource
 from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
 from harmonrank_lab.upstream.logs._declared_tables import declared_columns, declared_table
 from harmonrank_lab.upstream.logs._rules import Made, RowClock
@@ -45,7 +45,9 @@ def find_declared(
         DataError: A file or a column is missing, or the declaration is wrong.
     """
     d = declaration if isinstance(declaration, Declaration) else read_declaration(declaration)
-    folder = check_folder(folder)
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"There is no folder '{folder}'; check its name.")
     home, files = files_of.log_files(folder, d)
     files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
     if not files:
