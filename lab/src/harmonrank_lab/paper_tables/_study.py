@@ -98,9 +98,8 @@ class Results:
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
-        known = self.sums(cells), self.regrets(cells)
-        estimates = map(_table.known_estimate, known)
-        return Row(group, name, "AUC-sum", paper, *estimates, self.error(cells))
+        ours, regret = map(_table.known_estimate, (self.sums(cells), self.regrets(cells)))
+        return Row(group, name, "AUC-sum", paper, ours, regret, self.error(cells))
 
     def verdict(
         self, claim: str, better: Sequence[FitCell], worse: Sequence[FitCell], **about: Any
