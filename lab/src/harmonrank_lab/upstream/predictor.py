@@ -217,6 +217,10 @@ class Predictor:
         """The members that learned from training and validation rows."""
         return {n: member for n, member in self.members.items() if n.startswith(FINAL)}
 
+    def of_fold(self, fold: int) -> Member:
+        """Return the member that did not see the rows of a fold."""
+        return self.members[f"fold-{fold}"]
+
     def with_log(self, log: ImportedLog) -> "Predictor":
         """Return the same networks with the users and items of another log."""
         if fingerprint(log) == self.log:

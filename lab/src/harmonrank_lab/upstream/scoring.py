@@ -147,7 +147,7 @@ def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = 
     p = np.empty((len(rows), len(predictor.objectives)), np.float32)
     for k in np.unique(fold):
         mine = np.flatnonzero(fold == k)
-        p[mine] = predictor.members[f"fold-{k}"].score(rows.take(mine))
+        p[mine] = predictor.of_fold(int(k)).score(rows.take(mine))
     return p
 
 
