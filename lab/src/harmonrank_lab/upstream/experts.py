@@ -4,17 +4,36 @@ __all__ = ["GroupedLinear", "Thinned", "Towers", "draw_from", "mix"]
 
 import threading
 from math import sqrt
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.random import SFC64
 from torch import Tensor, nn
 
+from harmonrank.support.kernel import kernel
+
 Draws = torch.Generator | None
 
 _OWN = 0.5
 """How fast an objective's own part of its tower is learned, beside the common part."""
+
+
+@kernel
+def thin(x: np.ndarray, drawn: np.ndarray, least: int, scale: float, kept: np.ndarray) -> None:
+    """Write relu(x)·scale where a random byte is `least` or more, else 0; all arrays are flat.
+
+    One pass; operations of PyTorch would be several, each with an array of its own.
+    """
+    for i in range(x.size):
+        kept[i] = x[i] * scale if x[i] > 0 and drawn[i] >= least else np.float32(0)
+
+
+@kernel
+def thin_slope(slope: np.ndarray, kept: np.ndarray, scale: float, result: np.ndarray) -> None:
+    """Write the slope by x, given that by `kept`: what came out as 0 passes nothing on."""
+    for i in range(kept.size):
+        result[i] = slope[i] * scale if kept[i] > 0 else np.float32(0)
 
 
 class GroupedLinear(nn.Module):
@@ -89,9 +108,8 @@ class Thinned(nn.Module):
         """Return what is left of x, of the same shape."""
         if not self.training or self._least == 0:
             return torch.relu(x)
-        drawn = _draws.source.random_raw(-(-x.numel() // 8)).view(np.uint8)[: x.numel()]
-        kept = torch.from_numpy(drawn >= self._least).view(x.shape)
-        return torch.relu(x) * kept * (256 / (256 - self._least))
+        kept: Tensor = _Thin.apply(x, self._least)  # type: ignore[no-untyped-call]
+        return kept
 
 
 class _Draws(threading.local):
@@ -107,6 +125,22 @@ _draws = _Draws()
 def draw_from(seed: int) -> None:
     """Let the seed decide what dropout leaves out from here on, on this thread."""
     _draws.source = SFC64(seed)
+
+
+class _Thin(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, least: int) -> Tensor:
+        drawn = _draws.source.random_raw(-(-x.numel() // 8)).view(np.uint8)
+        ctx.scale, ctx.kept = np.float32(256 / (256 - least)), np.empty(x.shape, np.float32)
+        values = x.detach().contiguous().numpy()
+        thin(values.ravel(), drawn, least, ctx.scale, ctx.kept.ravel())
+        return torch.from_numpy(ctx.kept)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+        result, slope = np.empty_like(ctx.kept), slopes[0].contiguous().numpy()
+        thin_slope(slope.ravel(), ctx.kept.ravel(), ctx.scale, result.ravel())
+        return torch.from_numpy(result), None
 
 
 def mix(gates: Tensor, experts: Tensor) -> Tensor:
