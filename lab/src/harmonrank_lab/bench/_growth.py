@@ -18,10 +18,8 @@ from harmonrank_lab.bench._result import Case, Size, Timing
 
 _EPOCHS = 5
 _OBJECTIVES = 5
-_METHODS: Mapping[str, dict[str, Any]] = {
-    "harmonrank": {},
-    "harmonrank-paper": {"epochs": _EPOCHS, "patience": _EPOCHS},
-}
+_FEW = {"epochs": _EPOCHS, "patience": _EPOCHS}
+_METHODS: Mapping[str, dict[str, Any]] = {"harmonrank": {}, "harmonrank-paper": _FEW}
 
 
 def cases(size: Size) -> Iterator[Case]:

@@ -105,10 +105,8 @@ def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
         servers[_PEER] = _plain
     model = fitted("harmonrank", size.head_rows)
     request = _json_request(world_log(size.request_rows))
-    return {
-        name: _measured(server, model, request, size.serve_seconds, rate)
-        for name, server in servers.items()
-    }
+    how = model, request, size.serve_seconds, rate
+    return {name: _measured(server, *how) for name, server in servers.items()}
 
 
 def _latency(size: Size) -> Timing:

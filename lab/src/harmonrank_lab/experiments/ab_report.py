@@ -229,10 +229,8 @@ def _dots(named: list[tuple[Any, ...]], unit: str) -> dict[str, Any]:
 
 def _checks(analysis: Analysis) -> Section:
     ratio, aa = analysis.sample_ratio, analysis.aa
-    users = tuple(
-        (arm, seen, ratio.intended[arm], seen / sum(ratio.users.values()))
-        for arm, seen in ratio.users.items()
-    )
+    total = sum(ratio.users.values())
+    users = [(arm, seen, ratio.intended[arm], seen / total) for arm, seen in ratio.users.items()]
     halves = tuple((name, share, *aa.usual) for name, share in aa.below.items())
     lead = (
         "A split that is not as intended, or halves of one arm that differ too often, says that "

@@ -32,10 +32,7 @@ _WORDS = {_AS_IS: "as is", 10_000: "1:10⁴", 100_000: "1:10⁵"}
 
 def _main_fits(study: Study) -> dict[tuple[str, ...], dict[str, list[FitCell]]]:
     sets = [names for names in (study.data.three, study.data.objectives) if names is not None]
-    return {
-        names: {method: study.fits(method, objectives=names) for method in _METHODS}
-        for names in sets
-    }
+    return {names: {m: study.fits(m, objectives=names) for m in _METHODS} for names in sets}
 
 
 class Main(Experiment):

@@ -81,17 +81,12 @@ def analyse(
     count = np.ones_like(users.count) if per == "user" else users.count
     groups = np.stack([users.arm == users.arms.index(name) for name in arms])
     moments = [checks.moments_of(group[None], count, users.sums) for group in groups]
-    lifts = [
-        lift
-        for name, treated in zip(arms[1:], moments[1:], strict=True)
-        for lift in _lifts(name, outcomes, moments[0], treated, level)
-    ]
+    treated = zip(arms[1:], moments[1:], strict=True)
+    lifts = [x for name, m in treated for x in _lifts(name, outcomes, moments[0], m, level)]
     # An A/A arm answers no question, so it does not make the others harder to answer.
     adjusted = checks.holm([_NAN if lift.arm == aa_arm else lift.p for lift in lifts])
-    judged = (
-        _judged(replace(lift, p_holm=p), aa_arm, unwanted, level)
-        for lift, p in zip(lifts, adjusted, strict=True)
-    )
+    pairs = zip(lifts, adjusted, strict=True)
+    judged = (_judged(replace(lift, p_holm=p), aa_arm, unwanted, level) for lift, p in pairs)
     means = (m for a, s in zip(arms, moments, strict=True) for m in _means(a, outcomes, s))
     seen = {name: int(group.sum()) for name, group in zip(arms, groups, strict=True)}
     aa = checks.aa_check(outcomes, count[groups[0]], users.sums[groups[0]], splits)

@@ -248,10 +248,8 @@ class _Run:
     def manifest(self, cuts: Cuts) -> dict[str, Any]:
         """Return where the log came from, and what every file of it holds."""
         source, objectives = self.source, self.columns.objectives
-        rows = {
-            part: sum(f["rows"] for n, f in self.files.items() if n.startswith(f"{part}/"))
-            for part in PARTS
-        }
+        files = self.files.items()
+        rows = {p: sum(f["rows"] for n, f in files if n.startswith(f"{p}/")) for p in PARTS}
         return {
             "format": FORMAT,
             "kind": self.columns.kind,

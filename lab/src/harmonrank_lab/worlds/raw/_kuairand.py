@@ -49,10 +49,8 @@ class KuaiRandWorld(RawWorld):
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the feature files by their path below the folder."""
-        return {
-            "data/user_features_pure.csv": self._user_features,
-            "data/video_features_basic_pure.csv": self._item_features,
-        }
+        names = ("data/user_features_pure.csv", "data/video_features_basic_pure.csv")
+        return dict(zip(names, (self._user_features, self._item_features), strict=True))
 
     def blocks(self, rows: int, seed: int) -> Iterator[Block]:
         """Yield a log of so many rows, file by file, each by user and time."""
