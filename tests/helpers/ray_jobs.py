@@ -6,7 +6,6 @@ import signal
 import numpy as np
 
 from harmonrank.support.errors import DataError
-from harmonrank.support.events import BatchEnded, Resumed
 
 
 def double(x):
@@ -84,15 +83,3 @@ def die_with_state(state, marker, function, *given):
     """As `die_first`, of a worker that keeps a state."""
     die_once(None, marker)
     return function(state, *given)
-
-
-def die_in_pool(folder, event):
-    """Kill the first worker that has ended its third pool, and note from where another goes on."""
-    if isinstance(event, Resumed):
-        (folder / f"resumed-{os.getpid()}").write_text(f"{event.epoch} {event.step}")
-    if isinstance(event, BatchEnded) and (event.epoch, event.step) == (1, 0):
-        try:
-            (folder / "died").touch(exist_ok=False)
-        except FileExistsError:
-            return
-        os.kill(os.getpid(), signal.SIGKILL)

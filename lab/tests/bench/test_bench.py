@@ -7,6 +7,7 @@ from harmonrank.fusion import method_class
 from harmonrank_lab.bench import _child, _result, _score
 from harmonrank_lab.bench._peers import peer
 from harmonrank_lab.bench._result import (
+    Result,
     Size,
     fitted,
     interleaved,
@@ -35,7 +36,8 @@ def test_a_turn_of_short_work_has_many_calls():
 
 
 def test_our_time_stands_apart_from_that_of_peers():
-    result = measure("rank", "nothing", 5, {"ours": list, "theirs": dict}, 0.0, note="why")
+    timing = measure(5, {"ours": list, "theirs": dict}, 0.0, note="why")
+    result = Result("rank", "nothing", *timing)
     assert result.ours_seconds > 0
     assert set(result.peers) == {"theirs"}
     assert set(result.to_dict()) == {"group", "name", "rows", "ours_seconds", "peers", "note"}

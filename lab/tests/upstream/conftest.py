@@ -2,8 +2,6 @@
 
 import pytest
 
-from ray_workers import ray_engine  # noqa: F401
-
 
 @pytest.fixture(scope="session")
 def log_folder(tmp_path_factory):

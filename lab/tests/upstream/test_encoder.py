@@ -72,7 +72,7 @@ def test_an_encoder_survives_being_stored(log):
     first, second = encoder.rows(frame), again.rows(frame)
     np.testing.assert_array_equal(first.keys, second.keys)
     np.testing.assert_array_equal(first.context, second.context)
-    np.testing.assert_array_equal(encoder.layout.flat, again.layout.flat)
+    np.testing.assert_array_equal(encoder.layout.codes.flat, again.layout.codes.flat)
 
 
 def test_a_stream_yields_every_row_once_in_an_order_of_its_epoch(log):

@@ -7,7 +7,6 @@ from harmonrank.evaluation import compare
 from harmonrank.metrics import auc, best_score, logit, sigmoid
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import as_frame, block_generator, simulate, world_names, world_schema
-from harmonrank_lab.worlds.raw import probability
 from harmonrank_lab.worlds.trained import RedrawnTruth, train_world
 
 
@@ -64,7 +63,7 @@ def test_labels_agree_with_truth_in_every_tenth_of_it(sample):
 
 def test_truth_stays_close_to_that_of_the_log(trained):
     drawn, z = trained.scored(block_generator(9, 0), 0)
-    true, p = probability(z), trained.truth(drawn.scores, drawn.context)
+    true, p = sigmoid(z), trained.truth(drawn.scores, drawn.context)
     np.testing.assert_allclose(p.mean(0), true.mean(0), rtol=0.15)
     for m in range(len(trained.objectives)):
         own, redrawn = auc(drawn.scores[:, m], true[:, m]), auc(p[:, m], true[:, m])

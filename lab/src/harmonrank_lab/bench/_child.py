@@ -1,7 +1,5 @@
 """Child: work in a process of its own, whose memory, start and answers can be measured."""
 
-__all__ = ["Load", "first_score", "in_child", "send_load"]
-
 import json
 import os
 import socket
@@ -10,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,11 +154,9 @@ def ask_often(**how: Any) -> dict[str, float]:
                 times.append(time.perf_counter() - at)
                 failed[0] += not good
 
-    threads = [threading.Thread(target=client) for _ in range(load.connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(load.connections) as pool:
+        for done in [pool.submit(client) for _ in range(load.connections)]:
+            done.result()
     p50, p99 = np.quantile(times, [0.5, 0.99]).tolist()
     took = time.perf_counter() - begun
     return asdict(LoadResult(len(times), failed[0], took, p50, p99))
@@ -181,11 +178,8 @@ def ask(connection: socket.socket, request: bytes) -> bool:
     return head.split()[1] == b"200"
 
 
-_TASKS: dict[str, Callable[..., dict[str, float]]] = {
-    "score_file": score_file,
-    "fit": fit,
-    "ask_often": ask_often,
-}
+_TASKS = {task.__name__: task for task in (score_file, fit, ask_often)}
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(_TASKS[sys.argv[1]](**json.loads(sys.argv[2]))) + "\n")
+    done: Callable[..., dict[str, float]] = _TASKS[sys.argv[1]]
+    sys.stdout.write(json.dumps(done(**json.loads(sys.argv[2]))) + "\n")

@@ -1,7 +1,5 @@
 """Peers: packages that do the same work, and our default as a network of PyTorch."""
 
-__all__ = ["TorchHeads", "compiled", "on_one_thread", "peer"]
-
 import contextlib
 import io
 import logging
@@ -15,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.model import INTERCEPT, SHARED, Coordinate, HeadColumns, Heads
+from harmonrank.paper.training import torch_threads
 from harmonrank_lab.bench._result import Work
 
 
@@ -39,12 +38,8 @@ def on_one_thread(work: Work) -> Work:
     """
 
     def run() -> None:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with torch_threads(1):
             work()
-        finally:
-            torch.set_num_threads(threads)
 
     return run
 
@@ -97,15 +92,10 @@ class TorchHeads(nn.Module):
         density, slots, columns = heads.density, heads.slots, HeadColumns(len(heads.theta))
         self.coordinate = _TorchCoordinate(heads.coordinate)
         every = np.stack(np.unravel_index(np.arange(int(np.prod(slots))), slots), axis=1)
-        tables = {
-            "centre": density.centre_of(every),
-            "mean": density.mean_of(every),
-            "variance": density.variance_of(every),
-            "precision": density.precision_of(every),
-            "scale": density.scale,
-            "base_variance": np.exp(density.log_variance),
-            "effective": effective,
-        }
+        kinds = ("centre", "mean", "variance", "precision")
+        tables = {kind: getattr(density, f"{kind}_of")(every) for kind in kinds}
+        tables |= {"scale": density.scale, "effective": effective}
+        tables["base_variance"] = np.exp(density.log_variance)
         for name, value in tables.items():
             self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
         strides = np.cumprod([1, *slots[:0:-1]])[::-1].copy()
@@ -128,14 +118,10 @@ class TorchHeads(nn.Module):
         s = scores.clamp(1e-9, 1 - 1e-7)
         deviation = self.base_variance.sqrt()
         places = self.coordinate(torch.log(s / (1 - s)))  # (rows, M)
-        away = (places - self.centre[c]) / self.scale  # (rows, M)
+        away, mean = (places - self.centre[c]) / self.scale, self.mean[c]  # (rows, M)
         r = (self.precision[c] @ away.unsqueeze(2)).squeeze(2)  # (rows, M)
-        groups = [
-            away + self.mean[c],
-            (self.variance[c] - self.base_variance) * r,
-            self.base_variance * r,
-            self.mean[c],
-        ]
+        own = self.base_variance * r  # (rows, M)
+        groups = [away + mean, self.variance[c] * r - own, own, mean]
         return torch.stack(groups, dim=1) / deviation, away / deviation  # (rows, 4, M), (rows, M)
 
     def logits(self, groups: Tensor, away: Tensor, codes: Tensor) -> Tensor:
@@ -169,10 +155,9 @@ class _TorchCoordinate(nn.Module):
         inside = place.clamp(0, self.cells - 1) - cell  # (rows, M)
         left = self.table.flatten()[cell + self.first]  # (rows, M)
         right = self.table.flatten()[cell + self.first + 1]  # (rows, M)
-        beyond = self.below * (x - self.low).clamp(max=0) + self.above * (x - self.high).clamp(
-            min=0
-        )
-        result: Tensor = left + inside * (right - left) + beyond  # (rows, M)
+        below = self.below * (x - self.low).clamp(max=0)  # (rows, M)
+        above = self.above * (x - self.high).clamp(min=0)  # (rows, M)
+        result: Tensor = left + inside * (right - left) + below + above  # (rows, M)
         return result
 
 

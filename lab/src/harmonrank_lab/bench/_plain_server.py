@@ -1,7 +1,5 @@
 """A plain server to compare with: FastAPI, Pydantic, and a network in PyTorch's eager mode."""
 
-__all__ = ["main"]
-
 import sys
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Soft ranks, forward and backward: how fast, and how far from exact."""
 
-__all__ = ["cases"]
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,53 +11,42 @@ from torch import Tensor
 from harmonrank import soft_rank
 from harmonrank.metrics import argsort
 from harmonrank_lab.bench._peers import peer
-from harmonrank_lab.bench._result import Accuracy, Case, Result, Size, Work, measure
+from harmonrank_lab.bench._result import Accuracy, Case, Size, Timing, Work, measure
 
-_TYPES = (torch.float32, torch.float64)
+_TYPES = {"float32": torch.float32, "float64": torch.float64}
 _STRENGTHS = (1.0, 3.0, 10.0)
 
 
-def cases(size: Size) -> list[Case]:
+def cases(size: Size) -> Iterator[Case]:
     """Soft ranks and the sort beneath at each number of rows, then errors at the largest."""
-    all_cases = []
     for rows in size.rank_rows:
-        for dtype in _TYPES:
-            kind = str(dtype).removeprefix("torch.")
+        for kind, dtype in _TYPES.items():
             for strength in _STRENGTHS:
-                name = f"soft_rank {kind} strength {strength:g}"
-                all_cases.append(
-                    Case(name, partial(_speed, name, rows, dtype, strength, size.seconds))
-                )
-            all_cases.append(Case(f"argsort {kind}", partial(_sort, rows, dtype, size.seconds)))
-    for dtype in _TYPES:
+                speed = partial(_speed, rows, dtype, strength, size.seconds)
+                yield Case(f"soft_rank {kind} strength {strength:g}", speed)
+            yield Case(f"argsort {kind}", partial(_sort, rows, dtype, size.seconds))
+    for kind, dtype in _TYPES.items():
         for strength in (1.0, 10.0):
-            name = f"error {str(dtype).removeprefix('torch.')} strength {strength:g}"
-            all_cases.append(
-                Case(name, partial(_error, name, max(size.rank_rows), dtype, strength))
-            )
-    return all_cases
+            name = f"error {kind} strength {strength:g}"
+            yield Case(name, partial(_error, name, max(size.rank_rows), dtype, strength))
 
 
 def _draw(rows: int, dtype: torch.dtype, count: int) -> Tensor:
     return torch.randn(count, rows, dtype=dtype, generator=torch.Generator().manual_seed(0))
 
 
-def _speed(name: str, rows: int, dtype: torch.dtype, strength: float, seconds: float) -> Result:
+def _speed(rows: int, dtype: torch.dtype, strength: float, seconds: float) -> Timing:
     scores, upstream = _draw(rows, dtype, 2)
-    work = {"ours": _both_ways(lambda s: soft_rank(s, strength=strength), scores, upstream)}
+    work = {"ours": both_ways(lambda s: soft_rank(s, strength=strength), scores, upstream)}
     torchsort = peer("torchsort")
     if torchsort is not None:
         # The same projection, as the scores have unit spread.
-        epsilon = strength / rows
-        work["torchsort"] = _both_ways(
-            lambda s: torchsort.soft_rank(s, regularization_strength=epsilon),
-            scores[None],
-            upstream[None],
-        )
-    return measure("rank", name, rows, work, seconds)
+        theirs = partial(torchsort.soft_rank, regularization_strength=strength / rows)
+        work["torchsort"] = both_ways(theirs, scores[None], upstream[None])
+    return measure(rows, work, seconds)
 
 
-def _both_ways(operator: Callable[[Tensor], Any], scores: Tensor, upstream: Tensor) -> Work:
+def both_ways(operator: Callable[[Tensor], Any], scores: Tensor, upstream: Tensor) -> Work:
     scores = scores.clone().requires_grad_()
 
     def run() -> None:
@@ -69,14 +56,12 @@ def _both_ways(operator: Callable[[Tensor], Any], scores: Tensor, upstream: Tens
     return run
 
 
-def _sort(rows: int, dtype: torch.dtype, seconds: float) -> Result:
+def _sort(rows: int, dtype: torch.dtype, seconds: float) -> Timing:
     values = _draw(rows, dtype, 1)[0].numpy()
-    work: dict[str, Work] = {
-        "ours": lambda: argsort(values),
-        "numpy stable": lambda: np.argsort(values, kind="stable"),
-        "numpy unstable": lambda: np.argsort(values),
-    }
-    return measure("rank", f"argsort {values.dtype}", rows, work, seconds / 3)
+    work: dict[str, Work] = {"ours": lambda: argsort(values)}
+    work["numpy stable"] = lambda: np.argsort(values, kind="stable")
+    work["numpy unstable"] = lambda: np.argsort(values)
+    return measure(rows, work, seconds / 3)
 
 
 def _error(name: str, rows: int, dtype: torch.dtype, strength: float) -> Accuracy:

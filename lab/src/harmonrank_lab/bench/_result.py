@@ -1,30 +1,12 @@
 """What is measured, on which rows, and how long it takes us and others."""
 
-__all__ = [
-    "FULL",
-    "QUICK",
-    "Accuracy",
-    "Case",
-    "Result",
-    "Size",
-    "Work",
-    "fitted",
-    "interleaved",
-    "measure",
-    "rounds",
-    "schema_of",
-    "table_of",
-    "world_log",
-    "write_repeated",
-]
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -32,12 +14,12 @@ import polars as pl
 from harmonrank.data import Log, Schema
 from harmonrank.data.reading import ParquetWriter
 from harmonrank.fusion import Method, method_class
+from harmonrank.support.storage import decode, read_toml
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import log_of
 
 Work = Callable[[], object]
 
-_OURS = "ours"
 _TURN_SECONDS = 0.1
 
 _PIECE = 500_000
@@ -76,33 +58,34 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(
-    seconds=0.3,
-    compile=False,
-    rank_rows=(10_240, 102_400),
-    metric_rows=50_000,
-    train_rows=200_000,
-    head_rows=20_000,
-    score_rows=100_000,
-    file_rows=300_000,
-    growth_rows=(10_000, 100_000),
-    growth_objectives=(2, 5),
-    objective_rows=10_000,
-    serve_seconds=1.5,
-)
+_QUICK = read_toml(Path(__file__).parent / "quick.toml", "sizes of a bench")
+QUICK = decode(_QUICK, Size, "quick.toml")
 
 
-@dataclass(frozen=True)
-class Result:
+class Timing(NamedTuple):
     """Median seconds of one piece of work.
 
     Attributes:
-        group: The part of the benchmark: rank, metrics, train, score, growth or serve.
-        name: What was done.
         rows: On how many rows.
         peers: Seconds of those who do the same; who is not installed is not there.
         memory_mb: Peak memory of the process, where it was measured.
         note: What a reader must know to judge the number.
+    """
+
+    rows: int
+    ours_seconds: float
+    peers: Mapping[str, float] = {}
+    memory_mb: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """A timing, as `Timing` describes it, with its name.
+
+    Attributes:
+        group: The part of the benchmark: rank, metrics, train, score, growth or serve.
+        name: What was done.
     """
 
     group: str
@@ -133,17 +116,12 @@ class Accuracy:
     rounding_ranks: float
     peers: Mapping[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form that other programs read."""
-        return asdict(self)
 
-
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """Something to measure, and how."""
 
     name: str
-    run: Callable[[], Result | Accuracy]
+    run: Callable[[], Timing | Accuracy]
 
 
 def interleaved(
@@ -160,14 +138,12 @@ def interleaved(
     """
     for run in work.values():
         run()
-    turns = {
-        name: max(1, min(most, int(_TURN_SECONDS / _timed(run)))) for name, run in work.items()
-    }
+    calls = {name: int(_TURN_SECONDS / _timed(run)) for name, run in work.items()}
     times: dict[str, list[float]] = {name: [] for name in work}
     for _ in rounds(seconds, least, most):
         for name, run in work.items():
             run()
-            times[name] += [_timed(run) for _ in range(turns[name])]
+            times[name] += [_timed(run) for _ in range(max(1, min(most, calls[name])))]
     return {name: median(values) for name, values in times.items()}
 
 
@@ -191,19 +167,11 @@ def _timed(run: Work) -> float:
 
 
 def measure(
-    group: str,
-    name: str,
-    rows: int,
-    work: Mapping[str, Work],
-    seconds: float,
-    *,
-    least: int = 3,
-    note: str | None = None,
-) -> Result:
+    rows: int, work: Mapping[str, Work], seconds: float, *, least: int = 3, note: str | None = None
+) -> Timing:
     """Time our work, under 'ours', and that of the peers beside it."""
     medians = interleaved(work, seconds, least=least)
-    ours = medians.pop(_OURS)
-    return Result(group, name, rows, ours, medians, note=note)
+    return Timing(rows, medians.pop("ours"), medians, note=note)
 
 
 @cache
@@ -249,8 +217,7 @@ def write_repeated(path: Path, rows: int, objectives: int = 5, *, labels: bool =
     total = 0
     with ParquetWriter(path) as writer:
         for start in range(0, rows, _PIECE):
-            request = pl.col("request_id") + start // _REQUEST_ROWS
-            part = piece.head(rows - start).with_columns(request)
-            writer.put(part)
+            part = piece.head(rows - start)
+            writer.put(part.with_columns(pl.col("request_id") + start // _REQUEST_ROWS))
             total += int(part.estimated_size())
     return total

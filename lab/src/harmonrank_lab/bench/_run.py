@@ -1,20 +1,8 @@
 """Run: the cases of a benchmark one after another, and what they found as a table."""
 
-__all__ = [
-    "TITLE",
-    "CaseEnded",
-    "CaseStarted",
-    "Failure",
-    "Report",
-    "bench_table",
-    "machine",
-    "run",
-    "seconds_text",
-]
-
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -22,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank.support.events import Part
+from harmonrank.support.events import OnEvent, Part
 from harmonrank.support.table import Column, Table
 from harmonrank_lab.bench._result import FULL, Accuracy, Case, Result, Size
 from harmonrank_lab.made import made_by
@@ -73,14 +61,12 @@ class Report:
             "machine": self.machine,
             "code": made_by(),
             "results": [result.to_dict() for result in self.results],
-            "errors": [error.to_dict() for error in self.errors],
+            "errors": [asdict(error) for error in self.errors],
             "failures": [asdict(failure) for failure in self.failures],
         }
 
 
-def run(
-    what: str, size: Size = FULL, *, on_event: Callable[[Any], None] = lambda _: None
-) -> Report:
+def run(what: str, size: Size = FULL, *, on_event: OnEvent = lambda _: None) -> Report:
     """Measure one part, or 'all' of them; a case that fails is reported, and the others go on.
 
     Args:
@@ -93,26 +79,23 @@ def run(
     facts = machine()
     parts = PARTS if what == "all" else (what,)
     # A part loads what it measures, which the others do without.
-    modules = [import_module(f"harmonrank_lab.bench._{part}") for part in parts]
-    cases: list[Case] = [case for module in modules for case in module.cases(size)]
-    results: list[Result | Accuracy | Failure] = []
-    for index, case in enumerate(cases):
+    modules = {part: import_module(f"harmonrank_lab.bench._{part}") for part in parts}
+    cases = [(part, case) for part, module in modules.items() for case in module.cases(size)]
+    kept: dict[type, list[Any]] = {Result: [], Accuracy: [], Failure: []}
+    for index, (part, case) in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
-        results.append(_measured(case))
-        on_event(CaseEnded(case.name, index, len(cases), results[-1]))
-    return Report(
-        facts,
-        tuple(one for one in results if isinstance(one, Result)),
-        tuple(one for one in results if isinstance(one, Accuracy)),
-        tuple(one for one in results if isinstance(one, Failure)),
-    )
+        result = _measured(part, case)
+        kept[type(result)].append(result)
+        on_event(CaseEnded(case.name, index, len(cases), result))
+    return Report(facts, *map(tuple, kept.values()))
 
 
-def _measured(case: Case) -> Result | Accuracy | Failure:
+def _measured(part: str, case: Case) -> Result | Accuracy | Failure:
     try:
-        return case.run()
+        found = case.run()
     except Exception as error:
         return Failure(case.name, f"{type(error).__name__}: {error}")
+    return found if isinstance(found, Accuracy) else Result(part, case.name, *found)
 
 
 def machine() -> dict[str, Any]:
@@ -141,21 +124,15 @@ def _version(package: str) -> str | None:
 
 def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
 
 
 def bench_table(report: Report) -> Table:
     """Return one row per result: our time, and how many times as long each peer takes."""
-    columns = (
-        Column("what", widest=31),
-        Column("rows"),
-        Column("ours", align="right"),
-        Column("peers take / note", widest=27),
-    )
+    first, last = Column("what", widest=31), Column("peers take / note", widest=27)
+    columns = (first, Column("rows"), Column("ours", align="right"), last)
     rows = []
     for result in report.results:
         ours = result.ours_seconds

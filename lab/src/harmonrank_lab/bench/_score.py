@@ -1,8 +1,6 @@
 """Scoring by tables, against the same networks in PyTorch."""
 
-__all__ = ["cases"]
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ from harmonrank.model import Residual
 from harmonrank.paper.fused import Scorer
 from harmonrank_lab.bench._child import first_score
 from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread
-from harmonrank_lab.bench._result import Case, Result, Size, Work, fitted, measure, world_log
+from harmonrank_lab.bench._result import Case, Size, Timing, Work, fitted, measure, world_log
 
 _NAMES = ("harmonrank", "harmonrank-paper")
 _BENT = "harmonrank with residual"
@@ -28,21 +26,15 @@ _BENT_WORLD = "tails"
 Score = Callable[[np.ndarray, np.ndarray], object]
 
 
-def cases(size: Size) -> list[Case]:
+def cases(size: Size) -> Iterator[Case]:
     """Batches, many rows, one request, and the first score of a new process."""
-    all_cases = []
     for name in (*_NAMES, _BENT):
-        all_cases += [
-            Case(f"score, {name}", partial(_arrays, name, size.batch_rows, size)),
-            Case(f"score, {name}", partial(_arrays, name, size.score_rows, size)),
-            Case(f"score a request, {name}", partial(_request, name, size)),
-        ]
+        yield Case(f"score, {name}", partial(_arrays, name, size.batch_rows, size))
+        yield Case(f"score, {name}", partial(_arrays, name, size.score_rows, size))
+        yield Case(f"score a request, {name}", partial(_request, name, size))
     for name in _NAMES:
-        all_cases += [
-            Case(f"cold start, {name}", partial(_cold_start, name, size)),
-            Case(f"first score ever, {name}", partial(_cold_start, name, size, compiling=True)),
-        ]
-    return all_cases
+        yield Case(f"cold start, {name}", partial(_cold_start, name, size))
+        yield Case(f"first score ever, {name}", partial(_cold_start, name, size, compiling=True))
 
 
 def _world(name: str) -> str:
@@ -94,7 +86,7 @@ def _single(log: Log) -> np.ndarray:
     return np.ascontiguousarray(log.scores, dtype=np.float32)
 
 
-def _arrays(name: str, rows: int, size: Size) -> Result:
+def _arrays(name: str, rows: int, size: Size) -> Timing:
     """Score arrays that are ready; peers take many rows in batches, which is their fastest."""
     contest, batch = _Contest(name, size), size.batch_rows
     part, whole = world_log(batch, _world(name)), world_log(rows, _world(name))
@@ -112,10 +104,10 @@ def _arrays(name: str, rows: int, size: Size) -> Result:
     notes = [_told(name, contest.model)]
     notes += [] if rows == batch or len(work) == 1 else [f"Peers in batches of {batch:,}."]
     note = " ".join(filter(None, notes)) or None
-    return measure("score", f"score, {name}", rows, work, size.seconds, note=note)
+    return measure(rows, work, size.seconds, note=note)
 
 
-def _request(name: str, size: Size) -> Result:
+def _request(name: str, size: Size) -> Timing:
     """Score the candidates of one user, whose context is the same in all rows.
 
     Ours begins with the values of the context; the peers are spared to find their codes.
@@ -128,7 +120,7 @@ def _request(name: str, size: Size) -> Result:
     for peer, score in contest.peers(replace(size, compile=False), log).items():
         work[peer] = partial(score, scores, codes)
     note = _told(name, contest.model) if name == _BENT else None
-    return measure("score", f"score a request, {name}", rows, work, size.seconds, note=note)
+    return measure(rows, work, size.seconds, note=note)
 
 
 def _told(name: str, model: Any) -> str:
@@ -141,20 +133,16 @@ def _told(name: str, model: Any) -> str:
     )
 
 
-def _cold_start(name: str, size: Size, *, compiling: bool = False) -> Result:
+def _cold_start(name: str, size: Size, *, compiling: bool = False) -> Timing:
     """Start a process, load a model and score a request; kernels are in the cache, or compiled."""
     with TemporaryDirectory() as place:
         folder = Path(place)
         fitted(name.partition(" ")[0], size.head_rows, _world(name)).save(folder / "model")
         log = world_log(size.request_rows)
-        frame = log.context.with_columns(
-            **dict(zip(log.schema.score_columns, log.scores.T, strict=True))
-        )
-        frame.write_parquet(folder / "request.parquet")
+        columns = dict(zip(log.schema.score_columns, log.scores.T, strict=True))
+        log.context.with_columns(**columns).write_parquet(folder / "request.parquet")
         paths = folder / "model", folder / "request.parquet"
         seconds = median([first_score(*paths, compiling=compiling) for _ in range(4)][1:])
     note = "From the first import to the first scores, in a new process."
-    if compiling:
-        note += " No kernel has been kept."
-    name = f"{'first score ever' if compiling else 'cold start'}, {name}"
-    return Result("score", name, size.request_rows, seconds, note=note)
+    note += " No kernel has been kept." * compiling
+    return Timing(size.request_rows, seconds, note=note)

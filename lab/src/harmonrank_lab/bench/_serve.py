@@ -1,7 +1,5 @@
 """Serving over loopback, from another process, against a plain FastAPI and PyTorch server."""
 
-__all__ = ["cases"]
-
 import json
 import os
 import signal
@@ -22,7 +20,7 @@ from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.support.extras import is_installed
 from harmonrank_lab.bench._child import Load, LoadResult, ask, send_load
-from harmonrank_lab.bench._result import Case, Result, Size, fitted, world_log
+from harmonrank_lab.bench._result import Case, Size, Timing, fitted, world_log
 
 _PEER = "FastAPI + torch-eager"
 _CONNECTIONS = 4
@@ -32,15 +30,14 @@ _STARTS = 5
 Server = Callable[[Path, int], list[str]]
 
 
-def cases(size: Size) -> list[Case]:
+def cases(size: Size) -> Iterator[Case]:
     """Latency at a fixed rate, throughput as JSON and binary tensors, and the start."""
-    return [
-        Case("serve JSON, p99 at 200 requests/s", partial(_latency, size)),
-        Case("serve JSON, per request", partial(_throughput, size)),
-        Case("serve binary tensors, per request", partial(_wide, size)),
-        Case("serve, start to first answer", partial(_start, size)),
-        Case("serve, start to first answer, harmonrank-paper", partial(_start, size, paper=True)),
-    ]
+    yield Case("serve JSON, p99 at 200 requests/s", partial(_latency, size))
+    yield Case("serve JSON, per request", partial(_throughput, size))
+    yield Case("serve binary tensors, per request", partial(_wide, size))
+    yield Case("serve, start to first answer", partial(_start, size))
+    paper = partial(_start, size, paper=True)
+    yield Case("serve, start to first answer, harmonrank-paper", paper)
 
 
 def _ours(model: Path, port: int) -> list[str]:
@@ -108,37 +105,35 @@ def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
         servers[_PEER] = _plain
     model = fitted("harmonrank", size.head_rows)
     request = _json_request(world_log(size.request_rows))
-    return {
-        name: _measured(server, model, request, size.serve_seconds, rate)
-        for name, server in servers.items()
-    }
+    how = model, request, size.serve_seconds, rate
+    return {name: _measured(server, *how) for name, server in servers.items()}
 
 
-def _latency(size: Size) -> Result:
+def _latency(size: Size) -> Timing:
     loads = _both(size, _RATE)
-    ours, peers = _split({name: answers.p99 for name, answers in loads.items()})
+    seconds = {name: answers.p99 for name, answers in loads.items()}
     rates = {n: f"{a.answered / a.seconds:.0f} requests/s" for n, a in loads.items()}
     note = f"Seconds are the 99th percentile. Reached: {_listed(rates)}."
-    return Result("serve", cases(size)[0].name, size.request_rows, ours, peers, note=note)
+    return Timing(size.request_rows, seconds.pop("ours"), seconds, note=note)
 
 
-def _throughput(size: Size) -> Result:
+def _throughput(size: Size) -> Timing:
     answers = _both(size, None)
-    ours, peers = _split({name: a.seconds / a.answered for name, a in answers.items()})
+    seconds = {name: a.seconds / a.answered for name, a in answers.items()}
     tails = {name: f"{1e3 * a.p99:.1f} ms" for name, a in answers.items()}
     note = f"{_CONNECTIONS} connections, one worker. p99: {_listed(tails)}."
-    return Result("serve", cases(size)[1].name, size.request_rows, ours, peers, note=note)
+    return Timing(size.request_rows, seconds.pop("ours"), seconds, note=note)
 
 
-def _wide(size: Size) -> Result:
+def _wide(size: Size) -> Timing:
     rows = size.serve_rows
     request = _binary_request(world_log(rows))
     load = _measured(_ours, fitted("harmonrank", size.head_rows), request, size.serve_seconds, None)
     note = f"{load.answered * rows / load.seconds:,.0f} candidates/s, p99 {1e3 * load.p99:.1f} ms."
-    return Result("serve", cases(size)[2].name, rows, load.seconds / load.answered, note=note)
+    return Timing(rows, load.seconds / load.answered, note=note)
 
 
-def _start(size: Size, *, paper: bool = False) -> Result:
+def _start(size: Size, *, paper: bool = False) -> Timing:
     """Time from the command to the first ranking; kernels were compiled by a start before."""
     name = "harmonrank-paper" if paper else "harmonrank"
     model = fitted(name, size.request_rows * 10 if paper else size.head_rows)
@@ -150,12 +145,7 @@ def _start(size: Size, *, paper: bool = False) -> Result:
             with _running(_ours, Path(place) / "model", request):
                 took.append(time.perf_counter() - begun)
     note = f"Median of {_STARTS} starts of one worker, from the command to the first answer."
-    name = cases(size)[4 if paper else 3].name
-    return Result("serve", name, size.request_rows, median(took[1:]), note=note)
-
-
-def _split(seconds: dict[str, float]) -> tuple[float, dict[str, float]]:
-    return seconds.pop("ours"), seconds
+    return Timing(size.request_rows, median(took[1:]), note=note)
 
 
 def _listed(facts: dict[str, str]) -> str:
@@ -177,16 +167,18 @@ def _json_request(log: Log) -> bytes:
 
 def _binary_request(log: Log) -> bytes:
     """All candidates share the context of the first row, as in a request of a service."""
-    inputs: list[dict[str, object]] = []
-    blobs, n = [], log.rows
-    for name, values in zip(log.schema.score_columns, log.scores.T, strict=True):
-        blobs.append(np.ascontiguousarray(values, "<f4").tobytes())
-        inputs.append({"name": name, "datatype": "FP32", "shape": [n]})
+    columns = {
+        name: ("FP32", np.ascontiguousarray(values, "<f4"))
+        for name, values in zip(log.schema.score_columns, log.scores.T, strict=True)
+    }
     for name, value in log.context.row(0, named=True).items():
-        blobs.append(np.full(n, value, "<i8").tobytes())
-        inputs.append({"name": name, "datatype": "INT64", "shape": [n]})
-    for tensor, blob in zip(inputs, blobs, strict=True):
-        tensor["parameters"] = {"binary_data_size": len(blob)}
+        columns[name] = ("INT64", np.full(log.rows, value, "<i8"))
+    blobs = [values.tobytes() for _, values in columns.values()]
+    inputs = [
+        {"name": name, "datatype": kind, "shape": [log.rows],
+         "parameters": {"binary_data_size": values.nbytes}}
+        for name, (kind, values) in columns.items()
+    ]  # fmt: skip
     asked = [{"name": "fused", "parameters": {"binary_data": True}}]
     head = json.dumps({"inputs": inputs, "outputs": asked}).encode()
     length = {"Inference_Header_Content_Length": str(len(head))}

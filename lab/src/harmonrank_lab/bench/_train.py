@@ -1,9 +1,8 @@
 """Training: losses and whole fits against those of peers."""
 
-__all__ = ["cases", "head_fit"]
-
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle
 from time import perf_counter
 from typing import Any
 
@@ -13,20 +12,11 @@ from torch import Tensor, nn
 
 from harmonrank.data import ContextEncoder
 from harmonrank.model import Heads, fit_heads
-from harmonrank.paper import Network, NetworkConfig
+from harmonrank.paper import Network, NetworkConfig, training
 from harmonrank.paper.losses import Patterns, aucm_loss, bce_loss, rank_auc_loss
-from harmonrank.paper.training import (
-    Arrays,
-    FusedLearner,
-    LossFunction,
-    LossValue,
-    NetworkLearner,
-    TorchLearner,
-    TrainingConfig,
-)
 from harmonrank.support.logistic import score_logit
 from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread, peer
-from harmonrank_lab.bench._result import Case, Result, Size, Work, measure, world_log
+from harmonrank_lab.bench._result import Case, Size, Timing, Work, measure, world_log
 
 # How close to our penalised log-likelihood a peer must come, in nats per row, and its patience.
 _CLOSE = 1e-4
@@ -35,7 +25,7 @@ _MOST_PASSES = 200
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def head_fit(size: Size) -> Result:
+def _head_fit(size: Size) -> Timing:
     """Time both; the peer is given coordinates, density and precisions, which we had to find."""
     log = world_log(size.head_rows)
     encoder = ContextEncoder.fit(log.context)
@@ -53,8 +43,7 @@ def head_fit(size: Size) -> Result:
     note = "To the same likelihood; only ours also finds coordinates, density and precisions."
     if gap > _CLOSE:
         note += f" The peer is still {gap:.1g} nats per row short."
-    peers = {"torch-eager L-BFGS": taken}
-    return Result("train", "fit of the default's linear heads", log.rows, seconds, peers, note=note)
+    return Timing(log.rows, seconds, {"torch-eager L-BFGS": taken}, note=note)
 
 
 def _lbfgs(
@@ -71,9 +60,9 @@ def _lbfgs(
     numbers = network.numbers(torch.from_numpy(scores.astype(np.float32)), c)
 
     def loss() -> Tensor:
-        groups = precision[:4, None] * (network.groups - prior) ** 2
-        others = precision[4] * (network.others**2).sum()
-        penalty = 0.5 * (groups.sum() + others + precision[5] * (network.effects**2).sum())
+        groups = (precision[:, :4].T * (network.groups - prior) ** 2).sum()
+        others = (precision[:, 4:5] * network.others**2).sum()
+        penalty = 0.5 * (groups + others + (precision[:, 5] * network.effects**2).sum())
         logits = network.logits(*numbers, c)
         nats = nn.functional.binary_cross_entropy_with_logits(logits, y, reduction="sum")
         whole: Tensor = (nats + penalty) / len(y)
@@ -101,15 +90,13 @@ def _lbfgs(
     return perf_counter() - started, gap
 
 
-def cases(size: Size) -> list[Case]:
+def cases(size: Size) -> Iterator[Case]:
     """Steps with three losses, and the default's own fit."""
-    return [
-        Case("training step, rank loss", partial(_rank_step, size)),
-        Case("training step, rank loss against BCE", partial(_rank_against_bce, size)),
-        Case("training step, BCE", partial(_bce_step, size)),
-        Case("training step, AUCM", partial(_aucm_step, size)),
-        Case("fit of the default's linear heads", partial(head_fit, size)),
-    ]
+    yield Case("training step, rank loss", partial(_rank_step, size))
+    yield Case("training step, rank loss against BCE", partial(_rank_against_bce, size))
+    yield Case("training step, BCE", partial(_bce_step, size))
+    yield Case("training step, AUCM", partial(_aucm_step, size))
+    yield Case("fit of the default's linear heads", partial(_head_fit, size))
 
 
 class _Steps:
@@ -118,11 +105,8 @@ class _Steps:
     def __init__(self, size: Size) -> None:
         log = world_log(size.train_rows)
         encoder = ContextEncoder.fit(log.context)
-        self._rows = Arrays(
-            torch.from_numpy(log.scores.astype(np.float32)),
-            torch.from_numpy(log.codes(encoder)),
-            torch.from_numpy(log.known_labels()),
-        )
+        arrays = log.scores.astype(np.float32), log.codes(encoder), log.known_labels()
+        self._rows = training.Arrays(*map(torch.from_numpy, arrays))
         self._config = NetworkConfig(objectives=log.scores.shape[1], context_slots=encoder.slots)
         steps = log.rows // size.batch_rows
         order = np.random.default_rng(0).permutation(log.rows)[: steps * size.batch_rows]
@@ -139,26 +123,23 @@ class _Steps:
         batch = self._rows.batch(torch.from_numpy(self._batches[0]))
         return batch.scores, batch.context
 
-    def fused(self, loss: LossFunction) -> Work:
-        return self._stepping(FusedLearner(self.network(), self._rows, TrainingConfig()), loss)
+    def fused(self, loss: training.LossFunction) -> Work:
+        return self._stepping(
+            training.FusedLearner(self.network(), self._rows, training.TrainingConfig()), loss
+        )
 
     def torch(self, loss: Loss, network: Any = None) -> Work:
         network = self.network() if network is None else network
-        learner = TorchLearner(network, self._rows, TrainingConfig())
-        return self._stepping(learner, lambda s, b: LossValue(loss(s, b.labels)))
+        learner = training.TorchLearner(network, self._rows, training.TrainingConfig())
+        return self._stepping(learner, lambda s, b: training.LossValue(loss(s, b.labels)))
 
-    def _stepping(self, learner: NetworkLearner, value: LossFunction) -> Work:
+    def _stepping(self, learner: training.NetworkLearner, value: training.LossFunction) -> Work:
         """Return a function that takes the next step of an epoch that never ends."""
-
-        def index() -> Iterator[np.ndarray]:
-            while True:
-                yield from self._batches
-
-        coming = index()
+        coming = cycle(self._batches)
         return lambda: learner.step(next(coming), value)
 
 
-def _rank_step(size: Size) -> Result:
+def _rank_step(size: Size) -> Timing:
     steps = _Steps(size)
     eager = steps.torch(rank_auc_loss)
     work = {"ours": steps.fused(_rank_loss), "torch-eager": eager}
@@ -169,16 +150,16 @@ def _rank_step(size: Size) -> Result:
     if fast is not None:
         work["torch.compile"] = steps.torch(rank_auc_loss, fast)
     note = "torch-eager and torch.compile use our soft rank."
-    return measure("train", "training step, rank loss", steps.rows, work, size.seconds, note=note)
+    return measure(steps.rows, work, size.seconds, note=note)
 
 
-def _rank_loss(fused: Tensor, batch: Arrays) -> LossValue:
+def _rank_loss(fused: Tensor, batch: training.Arrays) -> training.LossValue:
     parts = rank_auc_loss(fused, batch.patterns, return_parts=True)
-    return LossValue(parts.loss, parts.gradient_share, parts.slope)
+    return training.LossValue(parts.loss, parts.gradient_share, parts.slope)
 
 
-def _bce_loss(fused: Tensor, batch: Arrays) -> LossValue:
-    return LossValue(bce_loss(fused, batch.labels))
+def _bce_loss(fused: Tensor, batch: training.Arrays) -> training.LossValue:
+    return training.LossValue(bce_loss(fused, batch.labels))
 
 
 def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
@@ -193,22 +174,20 @@ def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
     return loss
 
 
-def _rank_against_bce(size: Size) -> Result:
+def _rank_against_bce(size: Size) -> Timing:
     steps = _Steps(size)
-    ours = steps.fused(_rank_loss)
-    work = {"ours": ours, "our BCE": steps.fused(_bce_loss)}
-    name = "training step, rank loss against BCE"
+    work = {"ours": steps.fused(_rank_loss), "our BCE": steps.fused(_bce_loss)}
     note = "Both by our kernels: what the soft rank costs."
-    return measure("train", name, steps.rows, work, size.seconds, note=note)
+    return measure(steps.rows, work, size.seconds, note=note)
 
 
-def _bce_step(size: Size) -> Result:
+def _bce_step(size: Size) -> Timing:
     steps = _Steps(size)
     work = {"ours": steps.fused(_bce_loss), "torch-eager": steps.torch(bce_loss)}
-    return measure("train", "training step, BCE", steps.rows, work, size.seconds)
+    return measure(steps.rows, work, size.seconds)
 
 
-def _aucm_step(size: Size) -> Result:
+def _aucm_step(size: Size) -> Timing:
     steps = _Steps(size)
     objectives = steps.example()[0].shape[1]
     a, b, alpha = (torch.zeros(objectives) for _ in range(3))
@@ -216,18 +195,16 @@ def _aucm_step(size: Size) -> Result:
     def loss(fused: Tensor, labels: Tensor | Patterns) -> Tensor:
         return aucm_loss(fused, labels, a, b, alpha)
 
-    ours = steps.fused(lambda s, b: LossValue(loss(s, b.patterns)))
+    ours = steps.fused(lambda s, b: training.LossValue(loss(s, b.patterns)))
     work = {"ours": ours, "torch-eager": steps.torch(loss)}
     libauc = peer("libauc.losses")
     if libauc is not None:
         terms = [libauc.AUCMLoss(device="cpu") for _ in range(objectives)]
 
         def theirs(fused: Tensor, labels: Tensor) -> Tensor:
-            total: Tensor = sum(
-                (term(fused, y) for term, y in zip(terms, labels.T, strict=True)), torch.zeros(())
-            )
-            return total
+            each = [term(fused, y) for term, y in zip(terms, labels.T, strict=True)]
+            return torch.stack(each).sum()
 
         work["libauc"] = steps.torch(theirs)
     note = "a, b and α stay as they are; LibAUC's loss runs once per objective."
-    return measure("train", "training step, AUCM", steps.rows, work, size.seconds, note=note)
+    return measure(steps.rows, work, size.seconds, note=note)

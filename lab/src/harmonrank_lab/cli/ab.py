@@ -7,20 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts import (
-    Show,
-    Tables,
-    count_option,
-    format_option,
-    output,
-    parse_names,
-    parse_pairs,
-    report_option,
-    seed_option,
-    shown,
-    table_argument,
-)
+from harmonrank.cli import parts
 from harmonrank.support.errors import UsageError
+from harmonrank_lab.cli.predictor_options import choice_option
 
 if TYPE_CHECKING:
     from harmonrank.support.table import Table
@@ -36,15 +25,15 @@ _CONTROL = "current"
     "--at", "points", multiple=True, required=True, metavar="NAME",
     help="An operating point of the model, which gets an arm; may be repeated.",
 )  # fmt: skip
-@count_option("--users", 20_000, "Split evenly among the arms.")
-@count_option("--days", 1)
-@count_option("--hours", 24, "Of a day.")
-@count_option("--requests", 1_000, "Of an hour.")
-@count_option("-k", 5, "Shown of the 20 candidates of a request.")
-@seed_option
-@output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
-@format_option
-@shown
+@parts.count_option("--users", 20_000, "Split evenly among the arms.")
+@parts.count_option("--days", 1)
+@parts.count_option("--hours", 24, "Of a day.")
+@parts.count_option("--requests", 1_000, "Of an hour.")
+@parts.count_option("-k", 5, "Shown of the 20 candidates of a request.")
+@parts.seed_option
+@parts.output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
+@parts.format_option
+@parts.shown
 def simulate_command(
     world: str,
     model: Path,
@@ -54,7 +43,7 @@ def simulate_command(
     out: Path | None,
     overwrite: bool,
     style: str,
-    show: Show,
+    show: parts.Show,
     **size: int,
 ) -> None:
     """Try operating points of MODEL on a simulated platform, before anyone sees them.
@@ -78,14 +67,8 @@ def simulate_command(
     if out is not None:
         file_kind(out)
         check_output(out, overwrite=overwrite)
-    result = run_online(
-        world,
-        requests_per_hour=requests,
-        top_k=k,
-        arms=arms,
-        progress=lambda done: show.advance("hours ", done.hour + 1, done.hours),
-        **size,
-    )
+    size |= {"requests_per_hour": requests, "top_k": k}
+    result = run_online(world, arms=arms, progress=show.event, **size)
     if out is not None and result.log is not None:
         write_table(result.log, out, overwrite=overwrite)
         show.line(f"Log: {out}")
@@ -94,30 +77,15 @@ def simulate_command(
 
 def _table(result: "OnlineResult") -> "Table":
     """Return a row per arm and outcome: the lift as measured, and by true chance."""
-    from harmonrank.support.table import Column, Table
+    from harmonrank.support.table import table_of
 
-    columns = (
-        Column("arm"),
-        Column("outcome"),
-        Column("lift %", "+.2f"),
-        Column("95 % interval", align="right"),
-        Column("exact lift %", "+.2f"),
-        Column("verdict"),
-    )
-    rows = tuple(
-        (
-            lift.arm,
-            lift.outcome,
-            lift.lift,
-            f"{lift.low:+.2f} … {lift.high:+.2f}",
-            result.exact_lift(lift.arm, lift.outcome).lift,
-            lift.verdict,
-        )
-        for lift in result.analysis.lifts
-        if lift.verdict != "A/A"
-    )
+    rows = []
+    for x in (lift for lift in result.analysis.lifts if lift.verdict != "A/A"):
+        interval, exact = f"{x.low:+.2f} … {x.high:+.2f}", result.exact_lift(x.arm, x.outcome).lift
+        rows.append((x.arm, x.outcome, x.lift, interval, exact, x.verdict))
     note = f"{result.requests:,} requests in {result.world}; lifts over '{_CONTROL}'."
-    return Table(columns, rows, notes=(note,))
+    columns = ("arm", "outcome", "lift %", "95 % interval", "exact lift %", "verdict")
+    return table_of(columns, rows, dict.fromkeys(columns[2:5:2], "+.2f"), notes=(note,))
 
 
 @click.group("ab")
@@ -129,43 +97,23 @@ command.add_command(simulate_command)
 
 
 @command.command("analyse")
-@table_argument("log")
+@parts.table_argument("log")
 @click.option("--outcomes", required=True, metavar="A,B", help="Columns to compare.")
 @click.option("--unwanted", metavar="A,B", help="Outcomes of which less is better.")
 @click.option("--user", default="user_id", show_default=True, metavar="A", help="User column.")
 @click.option("--arm", default="arm", show_default=True, metavar="A", help="Arm column.")
-@click.option(
-    "--control",
-    metavar="ARM",
-    help="What lifts are measured against; base or control if there is one, else the first.",
-)
-@click.option(
-    "--split", metavar="A=1,B=1", help="Users that each arm was meant to get; equal if not given."
-)
+@click.option("--control", metavar="ARM", help="What lifts are measured against. [base or control]")
+@click.option("--split", metavar="A=1,B=1", help="Users meant for each arm; equal if left out.")
 @click.option("--aa", "aa_arm", metavar="ARM", help="An arm that is the same as the control.")
-@click.option(
-    "--per",
-    type=click.Choice(["impression", "user"]),
-    default="impression",
-    show_default=True,
-    help="What a mean is a mean of.",
-)
-@click.option(
-    "--impressions", metavar="A", help="Column of how many impressions a row stands for; else 1."
-)
-@click.option(
-    "--scale",
-    type=click.Choice(["relative", "absolute"]),
-    default="relative",
-    show_default=True,
-    help="Lifts in percent, or changes in the unit of the outcome.",
-)
+@choice_option("--per", ("impression", "user"), "What a mean is a mean of.")
+@click.option("--impressions", metavar="A", help="Column of a row's impressions; else 1.")
+@choice_option("--scale", ("relative", "absolute"), "Lifts in percent, or changes in their unit.")
 @click.option("--common-axis", is_flag=True, help="One chart of all outcomes on the page.")
-@report_option
-@format_option
-@shown
+@parts.report_option
+@parts.format_option
+@parts.shown
 def analyse_command(
-    log: Tables,
+    log: parts.Tables,
     outcomes: str,
     unwanted: str | None,
     split: str | None,
@@ -173,7 +121,7 @@ def analyse_command(
     common_axis: bool,
     report: Path | None,
     style: str,
-    show: Show,
+    show: parts.Show,
     **names: Any,
 ) -> None:
     """Compare the arms of the experiment in LOG.
@@ -191,9 +139,9 @@ def analyse_command(
     check_page(report)
     analysis = analyse(
         log,
-        outcomes=parse_names(outcomes),
-        unwanted=parse_names(unwanted or ""),
-        split=parse_pairs(split, "--split"),
+        outcomes=parts.parse_names(outcomes),
+        unwanted=parts.parse_names(unwanted or ""),
+        split=parts.parse_pairs(split, "--split"),
         **names,
     )
     if report is not None:

@@ -25,11 +25,9 @@ def command() -> None:
 @click.option("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @click.option(
-    "--long-view",
-    type=whole(1),
-    metavar="N",
+    "--long-view", type=whole(1), metavar="N",
     help="Tenrec: a view is long from watching_times N up; 2 if not given.",
-)
+)  # fmt: skip
 @output("Folder to write.")
 @shown
 def import_command(

@@ -31,9 +31,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _VERBS:
             return None
-        module = import_module(f"harmonrank_lab.cli.{_MODULES.get(name, name)}")
-        verb: click.Command = module.command
-        return verb
+        verb: Any = import_module(f"harmonrank_lab.cli.{_MODULES.get(name, name)}")
+        return verb.command  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Verbs"):

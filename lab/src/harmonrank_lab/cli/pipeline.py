@@ -2,22 +2,15 @@
 
 __all__ = ["command"]
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts import (
-    count_option,
-    figures_option,
-    format_option,
-    parse_names,
-    path_option,
-    seed_option,
-    shown,
-)
+from harmonrank.cli import parts
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank_lab.cli.predictor_options import predictor_options
+from harmonrank_lab.cli.predictor_options import choice_option, predictor_options
 
 if TYPE_CHECKING:
     from harmonrank.cli.parts import Show
@@ -27,44 +20,33 @@ _DECLARATION = "declaration.toml"
 
 @click.command("pipeline")
 @click.argument("raw", type=click.Path(path_type=Path))
-@path_option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
+@parts.path_option(
+    "-o", "--output", "out", required=True,
     help="Folder of all outcomes; a second run into it does only what changed.",
-)
-@click.option(
-    "--source",
-    "kind",
-    type=click.Choice(["auto", "kuairand", "tenrec"]),
-    default="auto",
-    show_default=True,
-    help="Whose files RAW holds.",
-)
-@path_option(
+)  # fmt: skip
+@choice_option("--source", ("auto", "kuairand", "tenrec"), "Whose files RAW holds.")
+@parts.path_option(
     "--declaration",
     metavar="FILE",
     help="TOML that declares the columns of your own log; RAW/declaration.toml if it is there.",
 )
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @predictor_options(2, "Of the training scores.")
-@count_option("--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100)
-@click.option(
-    "--methods",
-    default="harmonrank,closed-form,prevalence-weights,logistic",
-    show_default=True,
-    metavar="all|A,B",
-    help="Ways to fuse.",
+@parts.count_option(
+    "--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100
 )
-@seed_option
-@figures_option
-@format_option
-@shown
+@click.option(
+    "--methods", default="harmonrank,closed-form,prevalence-weights,logistic", show_default=True,
+    metavar="all|A,B", help="Ways to fuse.",
+)  # fmt: skip
+@parts.seed_option
+@parts.figures_option
+@parts.format_option
+@parts.shown
 def command(
     raw: Path,
     out: Path,
-    kind: str,
+    source: str,
     declaration: Path | None,
     file: str | None,
     methods: str,
@@ -87,35 +69,25 @@ def command(
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
-    plan = PipelineConfig(
-        predictor=config,
-        methods=METHODS if methods == "all" else tuple(parse_names(methods)),
-        **how,
-    )
-    source = _find(raw, kind, declaration, file)
+    named = METHODS if methods == "all" else tuple(parts.parse_names(methods))
+    plan = PipelineConfig(predictor=config, methods=named, **how)
+    log = _find(raw, source, declaration, file)
     page = out / "report.html" if can_draw(show) else None
     drawn, pictured = Pages(page, None, show), Pages(None, figures, show)
     steps = Steps(out, PIPELINE_STEPS, show.event)
-    result = run_pipeline(source, out, plan, steps=steps, on_event=show.event)
+    result = run_pipeline(log, out, plan, steps=steps, on_event=show.event)
 
-    about = {
-        "title": f"From {source.columns.kind} logs to a fused ranking",
-        "prediction": result.prediction,
-        "caveats": result.caveats,
-    }
+    found = {"prediction": dict(result.prediction), "caveats": list(result.caveats)}
+    about = {"title": f"From {log.columns.kind} logs to a fused ranking", **found}
     if page is not None:
-        content = [result.digest, dict(result.prediction), list(result.caveats)]
+        content = [result.digest, *found.values()]
         write = lambda: drawn.write(result.comparison, **about)  # noqa: E731
         steps.run("report", {"shown": content}, [page.name], write)
         show.line(f"Report: {page}")
     pictured.write(result.comparison, **about)
     for caveat in result.caveats:
         show.line(f"Note: {caveat}")
-    numbers_of = {
-        **result.comparison.board.to_dict(),
-        "prediction": result.prediction,
-        "caveats": list(result.caveats),
-    }
+    numbers_of = {**result.comparison.board.to_dict(), **found}
     tables = prediction_table(result.prediction), result.comparison.to_table()
     text = "\n\n".join(table.to_markdown() for table in tables)
     show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)
@@ -131,17 +103,14 @@ def _find(raw: Path, kind: str, declaration: Path | None, file: str | None) -> A
         declaration = raw / _DECLARATION
     if declaration is not None:
         return find_declared(raw, declaration)
-    if kind == "kuairand":
-        return find_kuairand(raw)
-    if kind == "tenrec" or file is not None:
-        return find_tenrec(raw, file=file)
-    try:
-        return find_kuairand(raw)
-    except DataError as first:
+    finders: dict[str, Any] = {"kuairand": find_kuairand, "tenrec": partial(find_tenrec, file=file)}
+    if kind != "auto" or file is not None:
+        return finders["kuairand" if kind == "kuairand" else "tenrec"](raw)
+    reasons = []
+    for find in finders.values():
         try:
-            return find_tenrec(raw)
-        except DataError as second:
-            raise DataError(
-                f"{first} Nor is it Tenrec's: {second} For a log of your own, declare its columns "
-                "with --declaration FILE."
-            ) from None
+            return find(raw)
+        except DataError as error:
+            reasons.append(str(error))
+    told = " Nor is it Tenrec's: ".join(reasons)
+    raise DataError(f"{told} For a log of your own, declare its columns with --declaration FILE.")

@@ -1,8 +1,8 @@
-"""Options of the networks that predict."""
+"""Options that verbs of the laboratory share, and those of the networks that predict."""
 
-__all__ = ["predictor_options"]
+__all__ = ["choice_option", "predictor_options"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,17 +14,20 @@ if TYPE_CHECKING:
     from harmonrank_lab.upstream import PredictorConfig
 
 
+def choice_option(name: str, choices: Sequence[str], text: str, **rest: Any) -> Callable[[F], F]:
+    """Return an option that is one of some words, the first if it is not given."""
+    rest = {"default": choices[0], "show_default": True, **rest}
+    return click.option(name, type=click.Choice(choices), help=text, **rest)
+
+
 def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
     """Return the options of the networks that predict; a verb gets `config`, `folds` and `by`.
 
     The text says what folds are.
     """
-    networks = click.Choice(["mmoe", "ple", "esmm"])
     cuts = "How folds are cut; as the log was split if left out."
     options: list[Callable[[F], F]] = [
-        click.option(
-            "--network", type=networks, default="mmoe", show_default=True, help="What predicts."
-        ),
+        choice_option("--network", ("mmoe", "ple", "esmm"), "What predicts."),
         click.option("--epochs", type=whole(1), help="At most so many passes."),
         count_option("--folds", 5, text, least=least_folds),
         click.option("--by", type=click.Choice(["user", "time"]), help=cuts),

@@ -6,42 +6,27 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.parts import (
-    Show,
-    count_option,
-    format_option,
-    output,
-    parse_names,
-    path_option,
-    seed_option,
-    shown,
-)
+from harmonrank.cli import parts
+from harmonrank_lab.cli.predictor_options import choice_option
 
-_ITEMS = {"no": (False,), "yes": (True,), "both": (False, True)}
+_ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
 
 
 @click.command("real")
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
-@path_option("--data", required=True, help="Folder of the official files, or of such folders.")
-@click.option(
-    "--methods",
-    default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
-    show_default=True,
-    metavar="A,B",
-    help="Ways to fuse; the first is judged against the others.",
+@parts.path_option(
+    "--data", required=True, help="Folder of the official files, or of such folders."
 )
 @click.option(
-    "--items",
-    type=click.Choice(list(_ITEMS)),
-    default="both",
-    show_default=True,
-    help="Whether the fusions see columns of items as context.",
-)
-@count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
-@seed_option
-@output("Folder for the prepared tables.", required=False)
-@format_option
-@shown
+    "--methods", default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
+    show_default=True, metavar="A,B", help="Ways to fuse; the first is judged against the others.",
+)  # fmt: skip
+@choice_option("--items", list(_ITEMS), "Whether the fusions see columns of items as context.")
+@parts.count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
+@parts.seed_option
+@parts.output("Folder for the prepared tables.", required=False)
+@parts.format_option
+@parts.shown
 def command(
     logs: tuple[str, ...],
     data: Path,
@@ -52,7 +37,7 @@ def command(
     out: Path | None,
     overwrite: bool,
     style: str,
-    show: Show,
+    show: parts.Show,
 ) -> None:
     """Judge the methods on real logs, whose files you have.
 
@@ -67,32 +52,20 @@ def command(
     from rich.console import Group
 
     from harmonrank.support.storage import new_folder, write_json
-    from harmonrank_lab.real import (
-        RESULT,
-        choose_logs,
-        differences_table,
-        run_real,
-        tally_table,
-    )
+    from harmonrank_lab import real
 
-    chosen, names = choose_logs(logs, data), parse_names(methods)
+    chosen, names = real.choose_logs(logs, data), parts.parse_names(methods)
     with ExitStack() as stack:
         folder = None
         if out is not None:
-            folder = stack.enter_context(new_folder(out, holds=RESULT, overwrite=overwrite))
-        numbers = run_real(
-            chosen,
-            data,
-            names,
-            items=_ITEMS[items],
-            most_rows=most_rows,
-            seed=seed,
-            out=folder,
-            on_event=show.event,
-        )
+            folder = stack.enter_context(new_folder(out, holds=real.RESULT, overwrite=overwrite))
+        numbers = real.run_real(
+            chosen, data, names, items=_ITEMS[items],
+            most_rows=most_rows, seed=seed, out=folder, on_event=show.event,
+        )  # fmt: skip
         if folder is not None:
-            write_json(folder / RESULT, numbers)
-    tables = tally_table(numbers["logs"]), differences_table(numbers["logs"])
+            write_json(folder / real.RESULT, numbers)
+    tables = real.tally_table(numbers["logs"]), real.differences_table(numbers["logs"])
     text = "\n\n".join(table.to_markdown() for table in tables)
     show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers)
     for log in numbers["logs"]:

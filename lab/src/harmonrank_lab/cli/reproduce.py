@@ -10,6 +10,7 @@ import click
 
 from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
 from harmonrank.support.events import BatchEnded, FitStep
+from harmonrank_lab.cli.predictor_options import choice_option
 from harmonrank_lab.events import CellEnded, CellStarted
 
 
@@ -17,41 +18,26 @@ from harmonrank_lab.events import CellEnded, CellStarted
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--data", metavar="NAME", help="elive, qkvideo, conflict, or a folder of files.")
 @click.option("--quick", is_flag=True, help="Few rows and epochs: all tables in some minutes.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["paper", "tuned"]),
-    help="paper: SGD, 500 epochs; tuned: Adam, each method's own defaults. tuned with --quick.",
-)
-@click.option(
-    "--losses",
-    type=click.Choice(["mean", "sum"]),
-    help="Over the rows of a batch, by the paper protocol. [mean]",
-)
+@choice_option(
+    "--protocol", ("paper", "tuned"), "SGD, 500 epochs; or Adam, each method's own defaults.",
+    default=None,
+)  # fmt: skip
+@choice_option("--losses", ("mean", "sum"), "Over a batch, by the paper protocol.", default=None)
 @click.option("--rows", type=int, help="Training rows; half as many test rows. [1000000]")
 @click.option("--seeds", type=int, help="How often each experiment is run. [3]")
 @click.option("--epochs", type=int, help="In place of the protocol's own.")
 @click.option("--steps", type=int, help="At most so many, by the tuned protocol.")
 @click.option("--batch-rows", type=int, help="Rows per step, in place of the protocol's own.")
 @click.option(
-    "--learning-rate",
-    type=click.FloatRange(0, min_open=True),
-    metavar="FLOAT",
+    "--learning-rate", type=click.FloatRange(0, min_open=True), metavar="FLOAT",
     help="In place of the protocol's own.",
-)
+)  # fmt: skip
 @path_option(
-    "-o",
-    "--output",
-    "out",
-    default=Path("reproduction"),
-    show_default=True,
+    "-o", "--output", "out", default=Path("reproduction"), show_default=True,
     help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
-)
+)  # fmt: skip
 @path_option("--runs", help="Folder that keeps finished experiments. [runs in the output folder]")
-@path_option(
-    "--markdown",
-    metavar="FILE",
-    help="Also write the Markdown here, under the head that the file has.",
-)
+@path_option("--markdown", metavar="FILE", help="Also write the Markdown, under the file's head.")
 @figures_option
 @format_option
 @shown
@@ -103,7 +89,8 @@ def command(
     made = reproduce(
         wanted, settings, runs=runs or out / "runs", data=data, command=how, on_event=progress.event
     )
-    progress.end()
+    if progress.kept:
+        show.line(f"{progress.kept} experiments were kept from an earlier run.")
     merged = report.add_results(out, made)
     seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
     run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
@@ -112,12 +99,9 @@ def command(
     )
     for path in written:
         show.line(f"Wrote {path}")
-    text = (
-        report.reproduction_tables(made)
-        if style == "table"
-        else report.reproduction_markdown(made, run)
-    )
-    show.result(text, {"tables": [table.to_dict() for table in made]})
+    table, text = report.reproduction_tables(made), report.reproduction_markdown(made, run)
+    numbers = {"tables": [table.to_dict() for table in made]}
+    show.result(table if style == "table" else text, numbers)
 
 
 def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:
@@ -127,10 +111,8 @@ def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict
         parts += ["--data", Path(data).name]
     parts += ["--quick"] * quick
     for name, value in given.items():
-        parts += [
-            f"--{name.replace('_', '-')}",
-            f"{value:g}" if isinstance(value, float) else value,
-        ]
+        text = f"{value:g}" if isinstance(value, float) else value
+        parts += [f"--{name.replace('_', '-')}", text]
     return shlex.join(map(str, parts))
 
 
@@ -138,8 +120,7 @@ class _Progress:
     """A bar over all experiments that moves within each; a plain line as each ends."""
 
     def __init__(self, show: Show) -> None:
-        self._show, self._kept = show, 0
-        self._cell: CellStarted | None = None
+        self._show, self.kept, self._cell = show, 0, CellStarted("", 0, 1)
 
     def event(self, event: Any) -> None:
         """Show an event by its type."""
@@ -150,20 +131,14 @@ class _Progress:
             self._advance((event.epoch + (event.step + 1) / event.steps) / event.epochs)
         elif isinstance(event, FitStep):
             self._advance(event.step / max(event.steps, 1))
-        elif isinstance(event, CellEnded) and event.kept:
-            self._kept += 1
         elif isinstance(event, CellEnded):
-            self._show.line(f"{event.place}: {_told(event)}")
+            self.kept += event.kept
+            if not event.kept:
+                self._show.line(f"{event.place}: {_told(event)}")
 
     def _advance(self, share: float) -> None:
-        if self._cell is not None:
-            done, name = self._cell.index + min(share, 1), self._cell.name
-            self._show.advance("reproduce ", done, self._cell.total, name[:40])
-
-    def end(self) -> None:
-        """Say what was not done again."""
-        if self._kept:
-            self._show.line(f"{self._kept} experiments were kept from an earlier run.")
+        done, name = self._cell.index + min(share, 1), self._cell.name
+        self._show.advance("reproduce ", done, self._cell.total, name[:40])
 
 
 def _told(event: CellEnded) -> str:

@@ -4,58 +4,36 @@ __all__ = ["command"]
 
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.parts import (
-    count_option,
-    kind_parts,
-    numbers,
-    output,
-    parse_names,
-    seeds,
-    whole,
-)
+from harmonrank.cli import parts
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("simulate")
 @click.argument("world")
-@count_option(
+@parts.count_option(
     "--rows",
     1_000_000,
     "Training rows, with half as many for valid and test; of a log or a stream, all rows.",
     least=4,
 )
-@click.option(
-    "--seed", type=seeds, default=0, show_default=True, help="Draws other rows of the same world."
-)
-@click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
+@parts.seed_option
+@click.option("--redraw", type=parts.whole(0), help="Draws another world of the same kind.")
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")
+@click.option("--drift", type=float, default=0.0, help="How far mean logits move over the log.")
 @click.option(
-    "--drift",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="How far mean logits move over the log.",
-)
-@click.option(
-    "--position-bias",
-    type=click.FloatRange(0, 10),
-    metavar="P",
+    "--position-bias", type=click.FloatRange(0, 10), metavar="P",
     help="Show rows one below the other: place k is looked at with chance 1/log2(1+k)^P.",
-)
+)  # fmt: skip
 @click.option("--unwanted", metavar="A,B", help="Objectives that count against a row.")
 @click.option("--graded", metavar="A,B", help="Draw labels of these as numbers, such as seconds.")
 @click.option("--given", metavar="A=B", help="Draw labels of A only where B happened.")
 @stream_options
-@output("Folder to write.", required=False)
-@numbers
+@parts.output("Folder to write.", required=False)
+@parts.numbers
 def command(
     plan: StreamPlan,
     world: str,
@@ -87,7 +65,7 @@ def command(
     from harmonrank.worlds import world as find_world
     from harmonrank_lab.worlds import World, simulate
 
-    kinds = kind_parts(**kind_texts)
+    kinds = parts.kind_parts(**kind_texts)
     if world == "trained":
         given = {"--objectives": objectives, "--drift": drift or None, "--swap": plan.swap}
         for option in (name for name, value in given.items() if value is not None):
@@ -109,7 +87,7 @@ def command(
             show.line("Training the upstream networks on a simulated log.")
         place = find_world(world, redraw=redraw)
         if isinstance(place, World):
-            place = place.subset(parse_names(objectives)) if objectives else place
+            place = place.subset(parts.parse_names(objectives)) if objectives else place
             place = plan.changed(place.drifting(mu_amplitude=drift) if drift else place)
         if plan.address is not None:
             facts = {"drift": drift, "redraw": redraw}
@@ -124,15 +102,9 @@ def command(
             show.advance("simulate ", done, 2 * rows, f"{name}.parquet")
 
         summary = simulate(
-            place,
-            rows,
-            _required(out),
-            seed=seed,
-            overwrite=overwrite,
-            kinds=kinds,
-            position_bias=position_bias,
-            on_table=on_table,
-        )
+            place, rows, _required(out), seed=seed, overwrite=overwrite,
+            kinds=kinds, position_bias=position_bias, on_table=on_table,
+        )  # fmt: skip
     summary["redraw"] = redraw
     show.result(
         f"Wrote {rows:,} training, {rows // 2:,} validation and {rows // 2:,} test rows to {out}.\n"

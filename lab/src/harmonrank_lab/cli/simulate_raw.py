@@ -3,13 +3,15 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
 from harmonrank.cli.parts import Show, count_option, output, seed_option, shown, whole
 from harmonrank.support.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from harmonrank.support.table import Table
 
 
 @click.command("simulate")
@@ -57,22 +59,20 @@ def command(
                 f"--file '{file}' is not simulated. {did_you_mean(file, TENREC_FILES)}"
             )
         world = TenrecWorld(*size, redraw=redraw or 0, file=file)
-    summary = simulate_log(
-        world,
-        rows,
-        out,
-        seed=seed,
-        overwrite=overwrite,
-        on_rows=lambda done: show.advance("simulate ", done, rows, f"{done:,} rows"),
-    )
+
+    def on_rows(done: int) -> None:
+        show.advance("simulate ", done, rows, f"{done:,} rows")
+
+    summary = simulate_log(world, rows, out, seed=seed, overwrite=overwrite, on_rows=on_rows)
     summary["redraw"] = redraw
     show.line(f"Wrote {rows:,} rows of {size[0]:,} users and {size[1]:,} items to {out}.")
     show.result(_table(summary), summary)
 
 
-def _table(summary: dict[str, Any]) -> Table:
-    table = Table("objective", "positives", "rate", "AUC of the truth", box=None)
-    for name, rate in summary["rate"].items():
-        best = summary["auc"][name]
-        table.add_row(name, f"{summary['positives'][name]:,}", f"{rate:.4f}", f"{best:.4f}")
-    return table
+def _table(summary: dict[str, Any]) -> "Table":
+    from harmonrank.support.table import table_of
+
+    measured = ("positives", "rate", "auc")
+    rows = [(name, *(summary[part][name] for part in measured)) for name in summary["rate"]]
+    names = ("objective", "positives", "rate", "AUC of the truth")
+    return table_of(names, rows, dict.fromkeys(names[2:], ".4f"))

@@ -4,7 +4,7 @@ __all__ = ["StreamPlan", "simulate_stream", "stream_options"]
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -25,13 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FILE_EVENTS = 100_000
 _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.5, 10.0, 300.0
+_ADDRESS = "Write --rows exposures and the feedback on them there, as events, over --hours."
 _OPTIONS = (
-    click.option(
-        "--stream",
-        "address",
-        metavar="DIR|redis://…",
-        help="Write --rows exposures and the feedback on them there, as events, over --hours.",
-    ),
+    click.option("--stream", "address", metavar="DIR|redis://…", help=_ADDRESS),
     click.option("--hours", type=float, help="How long a stream lasts; 24 if not given."),
     click.option("--swap", type=float, help="Hour in which two upstream models are replaced."),
     click.option("--start", metavar="TIME", help="When it begins; 2026-01-01 if not given."),
@@ -108,31 +104,19 @@ def simulate_stream(
     from harmonrank_lab.worlds.stream import SimulatedStream
 
     assert plan.address is not None
-    stream = SimulatedStream(world, rows, 24.0 if plan.hours is None else plan.hours, seed)
-    stream = replace(
-        stream,
-        disorder=plan.disorder or 0.0,
-        start=stream.start if plan.start is None else _start(plan.start),
-    )
+    hours = 24.0 if plan.hours is None else plan.hours
+    begins = {} if plan.start is None else {"start": _start(plan.start)}
+    stream = SimulatedStream(world, rows, hours, seed, disorder=plan.disorder or 0.0, **begins)
     _write_schema(stream, plan.address, out, overwrite=overwrite)
     counts = _sent(stream, plan, show)
-    summary = {
-        "world": world.name,
-        "stream": plan.address.rpartition("@")[2],  # without a password
-        "rows": rows,
-        **counts,
-        "hours": stream.hours,
-        "start": stream.start.isoformat(),
-        "seed": seed,
-        "swap": plan.swap,
-        "disorder": stream.disorder,
-        **facts,
-    }
-    show.result(
+    place = plan.address.rpartition("@")[2]  # without a password
+    summary = {"world": world.name, "stream": place, "rows": rows, **counts, "hours": stream.hours}
+    summary |= {"start": stream.start.isoformat(), "seed": seed, "swap": plan.swap}
+    text = (
         f"Wrote {counts['exposures']:,} exposures and {counts['feedback']:,} feedback events of "
-        f"{stream.hours:g} hours to {summary['stream']}.",
-        summary,
+        f"{stream.hours:g} hours to {place}."
     )
+    show.result(text, {**summary, "disorder": stream.disorder, **facts})
 
 
 def _start(text: str) -> datetime:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import Card, page
-from harmonrank.reports.plots import ACCENT, MUTED, PALETTE, Plot, plot, scatter, whiskers
+from harmonrank.reports.plots import ACCENT, MUTED, PALETTE, Plot, plot, scatter, upright, whiskers
 from harmonrank.reports.sections import Section
 from harmonrank.support.table import Cell, Column, Style, Table, table_of
 from harmonrank_lab.experiments.ab import Analysis, Lift
@@ -32,16 +32,11 @@ def ab_table(analysis: Analysis, scale: Scale = "relative") -> Table:
     """
     number = "+.2f" if scale == "relative" else "+.3g"
     columns = (
-        Column("arm"),
-        Column("outcome"),
-        Column("control", ".4g"),
-        Column("mean", ".4g"),
+        *(Column("arm"), Column("outcome"), Column("control", ".4g"), Column("mean", ".4g")),
         Column("lift %" if scale == "relative" else "change", number),
         Column(f"{100 * analysis.level:g} % interval", align="right"),
-        Column("p"),
-        Column("p (Holm)", spare=True),
-        Column("detects", number.strip("+"), spare=True),
-        Column("verdict"),
+        *(Column("p"), Column("p (Holm)", spare=True)),
+        *(Column("detects", number.strip("+"), spare=True), Column("verdict")),
     )
     lifts = [lift for name in analysis.outcomes for lift in lifts_of(analysis, name)]
     styles = {i: _STYLES[x.verdict] for i, x in enumerate(lifts) if x.verdict in _STYLES}
@@ -177,10 +172,8 @@ def ab_page(
     if common_axis:
         plots = (_chart(analysis, list(analysis.outcomes), "all outcomes", scale),)
     lifts = replace(ab_table(analysis, scale), title="", alarms=(), notes=())
-    parts = [
-        Section("lifts", "Lifts", lead, plots, (lifts,), tuple(alarms(analysis))),
-        _checks(analysis),
-    ]
+    told = Section("lifts", "Lifts", lead, plots, (lifts,), tuple(alarms(analysis)))
+    parts = [told, _checks(analysis)]
     others = ", ".join(arm for arm in analysis.arms if arm != analysis.control)
     title, said = f"{others} against {analysis.control}", " ".join(verdicts(analysis))
     return page(title, run, _cards(analysis), parts, said)
@@ -199,35 +192,25 @@ def _cards(analysis: Analysis) -> list[Card]:
 
 def _chart(analysis: Analysis, outcomes: list[str], title: str, scale: Scale) -> Plot:
     lifts = [lift for name in outcomes for lift in lifts_of(analysis, name)]
-    named = [
-        (_row_name(analysis, x, one=len(outcomes) == 1), x.verdict, *scaled(x, scale))
-        for x in lifts
-    ]
+    form = "{0.outcome}" if len(analysis.arms) == 2 else "{0.outcome}, {0.arm}"
+    form = "{0.arm}" if len(outcomes) == 1 else form
+    named = [(form.format(x), x.verdict, *scaled(x, scale)) for x in lifts]
     unit = "lift %" if scale == "relative" else "change"
     over = "lift over {} (%)" if scale == "relative" else "mean minus that of {}"
-    zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
+    number, numbers = "+.2f" if scale == "relative" else "+.3g", (unit, "low", "high")
+    columns = ("arm" if len(outcomes) == 1 else "outcome, arm", "verdict", *numbers)
     return plot(
         f"lift-{title}",
         title,
         [_dots(named, unit)],
-        table_of(
-            ("arm" if len(outcomes) == 1 else "outcome, arm", "verdict", unit, "low", "high"),
-            named,
-            dict.fromkeys((unit, "low", "high"), "+.2f" if scale == "relative" else "+.3g"),
-        ),
+        table_of(columns, named, dict.fromkeys(numbers, number)),
         x={"title": over.format(analysis.control)},
         y={"autorange": "reversed", "showgrid": False, "type": "category"},
         height=110 + _ROW * len(lifts),
         wide=len(outcomes) > 1,
         showlegend=False,
-        shapes=[{**zero, "line": {"color": MUTED, "width": 1, "dash": "dot"}}],
+        shapes=[upright(0, color=MUTED, width=1, dash="dot")],
     )
-
-
-def _row_name(analysis: Analysis, lift: Lift, *, one: bool) -> str:
-    if one:
-        return lift.arm
-    return lift.outcome if len(analysis.arms) == 2 else f"{lift.outcome}, {lift.arm}"
 
 
 def _dots(named: list[tuple[Any, ...]], unit: str) -> dict[str, Any]:
@@ -246,10 +229,8 @@ def _dots(named: list[tuple[Any, ...]], unit: str) -> dict[str, Any]:
 
 def _checks(analysis: Analysis) -> Section:
     ratio, aa = analysis.sample_ratio, analysis.aa
-    users = tuple(
-        (arm, seen, ratio.intended[arm], seen / sum(ratio.users.values()))
-        for arm, seen in ratio.users.items()
-    )
+    total = sum(ratio.users.values())
+    users = [(arm, seen, ratio.intended[arm], seen / total) for arm, seen in ratio.users.items()]
     halves = tuple((name, share, *aa.usual) for name, share in aa.below.items())
     lead = (
         "A split that is not as intended, or halves of one arm that differ too often, says that "
@@ -257,19 +238,8 @@ def _checks(analysis: Analysis) -> Section:
         f"The users of {analysis.control} were halved {aa.splits} times by another hash; by chance "
         "one p-value in twenty falls below .05."
     )
-    return Section(
-        "checks",
-        "Checks",
-        lead,
-        tables=(
-            table_of(
-                ("arm", "users", "intended", "seen"), users, {"intended": ".2%", "seen": ".2%"}
-            ),
-            table_of(
-                ("outcome", "p < .05 in A/A", "usual from", "to"),
-                halves,
-                dict.fromkeys(("p < .05 in A/A", "usual from", "to"), ".1%"),
-            ),
-        ),
-        notes=tuple(left_out(analysis)),
-    )
+    formats = {"intended": ".2%", "seen": ".2%"}
+    split = table_of(("arm", "users", *formats), users, formats)
+    formats = dict.fromkeys(("p < .05 in A/A", "usual from", "to"), ".1%")
+    tables = (split, table_of(("outcome", *formats), halves, formats))
+    return Section("checks", "Checks", lead, tables=tables, notes=tuple(left_out(analysis)))

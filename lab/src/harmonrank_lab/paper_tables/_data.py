@@ -1,13 +1,11 @@
 """The logs an experiment runs on, and the study cell: one experiment, which is never run again."""
 
-__all__ = ["Data", "Logs", "StudyCell", "data_of", "require"]
-
-import tomllib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
@@ -18,13 +16,10 @@ from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import decode, digest, read_json, sha256
 from harmonrank.worlds import SCHEMA, world
+from harmonrank_lab.paper_tables._table import FIGURES
 from harmonrank_lab.worlds import WORLDS, logs_of
 
-_THREE = {"qkvideo": ("click", "like", "follow"), "elive": ("buy", "follow", "long_view")}
-_FIVE = {
-    "qkvideo": {"click", "like", "follow", "share", "long_view"},
-    "elive": {"buy", "comment", "follow", "like", "long_view"},
-}
+_PAPER = FIGURES["worlds"]
 _WORDS = {"train": "training", "valid": "validation", "test": "test"}
 _FILES = tuple(f"{name}.parquet" for name in _WORDS)
 
@@ -36,7 +31,13 @@ class _Failed(TypedDict):
 
 
 class StudyCell(ABC):
-    """One experiment with its own file of results."""
+    """One experiment with its own file of results.
+
+    Attributes:
+        result: The type of what `run` returns, as JSON parts.
+    """
+
+    result: ClassVar[Any]
 
     @property
     @abstractmethod
@@ -51,15 +52,10 @@ class StudyCell(ABC):
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
         """Do the experiment; return numbers as JSON parts."""
 
-    @abstractmethod
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return what `run` returned, after a way through JSON; refuse anything else."""
-
     def decoded(self, content: Any) -> dict[str, Any]:
         """Return a stored result, which may be the error that the cell ended with."""
-        if isinstance(content, dict) and "error" in content:
-            return dict(decode(content, _Failed, self.name))
-        return self.check(content)
+        failed = isinstance(content, dict) and "error" in content
+        return dict(decode(content, _Failed if failed else self.result, self.name))
 
     @property
     def key(self) -> str:
@@ -78,12 +74,6 @@ class StudyCell(ABC):
         return (self.name,)
 
 
-def require(condition: bool, what: str) -> None:
-    """Refuse a stored result whose parts do not fit the cell."""
-    if not condition:
-        raise DataError(f"A stored result must have {what}.")
-
-
 class Logs(NamedTuple):
     """Rows to learn from, to select by and to measure on."""
 
@@ -92,7 +82,7 @@ class Logs(NamedTuple):
     test: Log
 
 
-class Data(ABC):
+class _Data:
     """Where rows come from.
 
     Attributes:
@@ -110,29 +100,17 @@ class Data(ABC):
     @property
     def three(self) -> tuple[str, ...] | None:
         """The objectives of the paper's smaller setting, or the first three; None of few."""
-        for names in _THREE.values():
-            if set(names) < set(self.objectives):
-                return names
+        for known in _PAPER.values():
+            if set(known["three"]) < set(self.objectives):
+                return tuple(known["three"])
         return self.objectives[:3] if len(self.objectives) > 3 else None
-
-    @abstractmethod
-    def words(self) -> str:
-        """Say which data it is, its name before a comma."""
-
-    @abstractmethod
-    def identity(self) -> dict[str, Any]:
-        """Return what decides the rows, as JSON parts."""
-
-    @abstractmethod
-    def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:
-        """Return the rows of a seed with some of the objectives."""
 
     def latent_correlation(self) -> np.ndarray | None:
         """Return how the latent logits of the objectives correlate, which only a world knows."""
         return None
 
 
-class WorldData(Data):
+class WorldData(_Data):
     """A world: seeds draw other rows, and the best possible result is known."""
 
     fixed_rows = False
@@ -140,17 +118,14 @@ class WorldData(Data):
     def __init__(self, name: str, rows: int) -> None:
         self._world, self._rows = world(name), rows
         self.name, self.objectives = name, self._world.objectives
-        self.paper = name if name in _THREE else None
+        self.paper = name if name in _PAPER else None
 
     def words(self) -> str:
-        """Say which world."""
-        stands = {
-            "elive": " in place of the private Kuaishou-ELive",
-            "qkvideo": " in place of the licensed TenRec-QKVideo",
-        }
+        """Say which world, its name before a comma."""
+        stands = _PAPER[self.name]["stands"] if self.paper else ""
         half = self._rows // 2
         return (
-            f"simulated world ‘{self.name}’{stands.get(self.name, '')}, {self._rows:,} training, "
+            f"simulated world ‘{self.name}’{stands}, {self._rows:,} training, "
             f"{half:,} validation and {half:,} test rows, other rows for every seed"
         )
 
@@ -180,7 +155,7 @@ class _Ceiling(msgspec.Struct):
     world: str | None = None
 
 
-class FolderData(Data):
+class FolderData(_Data):
     """A folder with schema.toml and train, valid and test as parquet: the same rows always."""
 
     fixed_rows = True
@@ -197,10 +172,9 @@ class FolderData(Data):
         self.name, self.objectives = str(path), self._schema.names
         ceiling = path / "ceiling.json"
         self._simulated = read_json(ceiling, _Ceiling).world if ceiling.is_file() else None
-        alike = (name for name, names in _FIVE.items() if names == set(self.objectives))
-        self.paper = next(alike, None)
-        if self._simulated is not None:
-            self.paper = self._simulated if self._simulated in _FIVE else None
+        alike = (n for n, known in _PAPER.items() if set(known["five"]) == set(self.objectives))
+        stands = self._simulated or next(alike, None)
+        self.paper = stands if stands in _PAPER else None
         if len(self.objectives) < 2:
             raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
         wanted = (*self._schema.names, *self._schema.score_columns, *self._schema.context)
@@ -208,12 +182,9 @@ class FolderData(Data):
             check_columns(file, column_names(file), wanted)
 
     def words(self) -> str:
-        """Say which folder."""
+        """Say which folder, its name before a comma."""
         about = f", a simulation of the world ‘{self._simulated}’" if self._simulated else ""
-        counts = [count_rows(self._path / name) for name in _FILES]
-        if self._rows is not None:
-            most = (self._rows, self._rows // 2, self._rows // 2)
-            counts = [min(both) for both in zip(counts, most, strict=True)]
+        counts = _limited([count_rows(self._path / name) for name in _FILES], self._rows)
         told = [f"{n:,} {word}" for n, word in zip(counts, _WORDS.values(), strict=True)]
         rows = f"{told[0]}, {told[1]} and {told[2]} rows"
         return f"folder ‘{self._path.name}’{about}, {rows}, the same for every seed"
@@ -228,23 +199,29 @@ class FolderData(Data):
 
     def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:  # noqa: ARG002
         """Read the rows; those last read are kept."""
-        schema = self._schema.subset(objectives)
-        if objectives != self.objectives:
-            # True probabilities are given all scores; with fewer scores they are no ceiling.
-            schema = replace(schema, truth={})
-        return _read(self._path, schema.to_toml(), self._rows)
+        return _read(self._path, objectives, self._rows)
+
+
+Data = WorldData | FolderData
+
+
+def _limited(counts: Sequence[int], rows: int | None) -> list[int]:
+    """Return how many rows of each part are taken: so many to train, half as many of the others."""
+    if rows is None:
+        return list(counts)
+    return [min(both) for both in zip(counts, (rows, rows // 2, rows // 2), strict=True)]
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, schema_text: str, rows: int | None) -> Logs:
-    schema = Schema.from_dict(tomllib.loads(schema_text))
+def _read(path: Path, objectives: tuple[str, ...], rows: int | None) -> Logs:
+    whole = Schema.read(path / SCHEMA)
+    schema = whole.subset(objectives)
+    if objectives != whole.names:
+        # True probabilities are given all scores; with fewer scores they are no ceiling.
+        schema = replace(schema, truth={})
     parts = [read_log(path / name, schema) for name in _FILES]
-    if rows is not None:
-        limits = (rows, rows // 2, rows // 2)
-        parts = [
-            log.take(np.arange(min(n, log.rows))) for log, n in zip(parts, limits, strict=True)
-        ]
-    logs = Logs(*parts)
+    counts = _limited([log.rows for log in parts], rows)
+    logs = Logs(*(log.take(np.arange(n)) for log, n in zip(parts, counts, strict=True)))
     logs.train.require_both_classes("training")
     logs.test.require_both_classes("test")
     return logs

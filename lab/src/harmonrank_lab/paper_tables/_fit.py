@@ -1,7 +1,5 @@
 """FitCell: a method fitted on some rows and measured on others."""
 
-__all__ = ["FitCell", "fewer_positives"]
-
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter
@@ -16,8 +14,7 @@ from harmonrank.fusion import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, best_score, bootstrap_areas
 from harmonrank.paper import NetworkOptions
 from harmonrank.support.events import OnEvent
-from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell, require
+from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell
 from harmonrank_lab.paper_tables._table import Epoch
 
 REPLICATES = 200
@@ -29,13 +26,6 @@ _LONG_ROWS = 200_000
 _NAMING = {field.name for field in fields(NetworkOptions)} | {"pairs"}
 
 
-class _Rows(TypedDict):
-    """How many rows were learned from and measured on."""
-
-    train: Count
-    test: Count
-
-
 class _Fitted(TypedDict):
     """What a fit was found to be, as JSON parts."""
 
@@ -43,7 +33,7 @@ class _Fitted(TypedDict):
     auc: list[float]
     ceiling: float | None
     positives: list[Count]
-    rows: _Rows
+    rows: dict[str, Count]
     attention: list[list[float]] | None
     history: list[Epoch]
     resampled: NotRequired[list[float | None]]
@@ -61,6 +51,8 @@ class FitCell(StudyCell):
         odds: Rows with `skewed` are dropped from training until they are one in so many.
         sweep: Weights to score with after the fit, for methods that can.
     """
+
+    result = _Fitted
 
     data: Data = field(compare=False)
     objectives: tuple[str, ...]
@@ -93,17 +85,10 @@ class FitCell(StudyCell):
 
     def identity(self) -> dict[str, Any]:
         """Return data, method with every option, and all else."""
-        return {
-            "data": self.data.identity(),
-            "objectives": self.objectives,
-            "method": self.method,
-            "seed": self.seed,
-            "options": asdict(self._built().config),
-            "weights": self.weights,
-            "skew": [self.skewed, self.odds],
-            "sweep": self.sweep,
-            "version": __version__,
-        }
+        names = ("objectives", "method", "seed", "weights", "sweep")
+        own = {name: getattr(self, name) for name in names}
+        own |= {"data": self.data.identity(), "options": asdict(self._built().config)}
+        return {**own, "skew": [self.skewed, self.odds], "version": __version__}
 
     def _built(self) -> Method:
         return method_class(self.method)(**dict(self.options))
@@ -128,27 +113,6 @@ class FitCell(StudyCell):
         seconds = perf_counter() - started
         return {"fit_seconds": seconds, **self._measured(model, train, logs)}
 
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return measurements of as many objectives, replicates and sweeps as the cell has."""
-        fitted = decode(content, _Fitted, self.name)
-        M = len(self.objectives)
-        require(len(fitted["auc"]) == len(fitted["positives"]) == M, "a number per objective")
-        attention, model = fitted["attention"], self._built()
-        attends = hasattr(model, "attention") and getattr(model.config, "self_attention", False)
-        if attention is not None or attends:
-            sizes = [len(row) for row in attention or ()]
-            require(sizes == [M] * M, "attention between all objectives")
-        resampled, swept = fitted.get("resampled"), (fitted.get("points"), fitted.get("best"))
-        fixed = self.data.fixed_rows
-        require((resampled is not None) == fixed, "resampled sums of a folder's rows alone")
-        require(resampled is None or len(resampled) == REPLICATES, "a sum per replicate")
-        for points in swept:
-            require((points is not None) == bool(self.sweep), "points where weights are swept")
-            require(not points or len(points) == len(self.sweep), "a point per swept weight")
-            require(all(len(p) == M for p in points or ()), "an AUC per objective and point")
-        require(not self.sweep or bool(fitted["points"]), "a point per swept weight")
-        return dict(fitted)
-
     def _measured(self, model: Method, train: Log, logs: Logs) -> dict[str, Any]:
         test = logs.test
         weights = np.ones(len(self.objectives)) if self.weights is None else np.array(self.weights)
@@ -161,12 +125,9 @@ class FitCell(StudyCell):
         }
         if self.data.fixed_rows:
             areas = bootstrap_areas(
-                fused,
-                test.known_labels() if test.truth is None else test.truth,
-                groups=test.request,
-                sample_weight=test.sample_weight,
-                replicates=REPLICATES,
-            )
+                fused, _answers(test), replicates=REPLICATES,
+                groups=test.request, sample_weight=test.sample_weight,
+            )  # fmt: skip
             measured["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
         some = test.take(np.arange(min(test.rows, _ATTENTION_ROWS)))
         attention = getattr(model, "attention", lambda _: None)(some)
@@ -187,10 +148,14 @@ class FitCell(StudyCell):
         return {"points": points, "best": best}
 
 
+def _answers(test: Log) -> np.ndarray:
+    """Return true probabilities, or labels where they are not known."""
+    return test.known_labels() if test.truth is None else test.truth
+
+
 def _areas(fused: np.ndarray, test: Log) -> list[float]:
-    """Return the AUC of each objective, by true probabilities where they are known."""
-    labels = test.known_labels() if test.truth is None else test.truth
-    areas: list[float] = auc(fused, labels, sample_weight=test.sample_weight).tolist()
+    """Return the AUC of each objective."""
+    areas: list[float] = auc(fused, _answers(test), sample_weight=test.sample_weight).tolist()
     return areas
 
 

@@ -1,7 +1,5 @@
 """The online experiment: lifts of each arm over MBCE on a simulated platform."""
 
-__all__ = ["Online", "OnlineCell"]
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -13,17 +11,10 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.support.events import FitStep, OnEvent
 from harmonrank_lab.experiments.online import HourEnded, OnlineResult, run_online
-from harmonrank_lab.paper_tables._data import Data, StudyCell, require
-from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
-from harmonrank_lab.paper_tables._table import (
-    ONLINE,
-    Estimate,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    verdict,
-)
+from harmonrank_lab.paper_tables import _table
+from harmonrank_lab.paper_tables._data import Data, StudyCell
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 _ARMS = {"base": "mbce", "rl": "reinforce", "paper": "harmonrank-paper", "ours": "harmonrank"}
 
@@ -43,13 +34,8 @@ class OnlineCell(StudyCell):
 
     def identity(self) -> dict[str, Any]:
         """Return world, seed and rules."""
-        return {
-            "online": self.data.name,
-            "seed": self.seed,
-            "rules": dict(self.rules),
-            "arms": _ARMS,
-            "version": __version__,
-        }
+        own = {"online": self.data.name, "seed": self.seed, "rules": dict(self.rules)}
+        return {**own, "arms": _ARMS, "version": __version__}
 
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
         """Run the experiment."""
@@ -61,13 +47,11 @@ class OnlineCell(StudyCell):
         result = run_online(self.data.name, seed=self.seed, arms=_ARMS, progress=progress, **rules)
         return result.to_dict()
 
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return a result with the lifts of every arm and objective."""
-        result = OnlineResult.from_dict(content)
-        require(result.objectives == self.data.objectives, "the world's objectives")
-        needed = {(arm, name) for arm in _ARMS if arm != "base" for name in result.objectives}
-        for lifts in (result.exact, result.analysis.lifts):
-            require(needed <= {(x.arm, x.outcome) for x in lifts}, "a lift per arm and objective")
+    def decoded(self, content: Any) -> dict[str, Any]:
+        """Return a stored result; what is not finite is null in it."""
+        if "error" in content:
+            return super().decoded(content)
+        OnlineResult.from_dict(content)
         return dict(content)
 
 
@@ -76,7 +60,7 @@ def _cells(study: Study) -> list[OnlineCell]:
 
 
 def _paper(study: Study, arm: str, outcome: str) -> float | None:
-    return study.paper(ONLINE.get(_ARMS[arm], {}), outcome)
+    return study.paper(FIGURES["online"].get(_ARMS[arm], {}).get(outcome))
 
 
 def _measured(result: OnlineResult) -> list[Row]:
@@ -88,7 +72,7 @@ def _measured(result: OnlineResult) -> list[Row]:
             if not isfinite(lift.low + lift.lift + lift.high):
                 # Nobody in the control did it, so there is nothing to compare with.
                 continue
-            seen = Estimate(lift.lift, lift.low, lift.high, 1)
+            seen = _table.Estimate(lift.lift, lift.low, lift.high, 1)
             rows.append(Row(f"{NAMES[method]}, as measured, seed 0", name, "%", None, seen))
     return rows
 
@@ -98,36 +82,22 @@ def _verdicts(
 ) -> list[Verdict]:
     verdicts = []
     for name in outcomes:
-        paper, rival = _paper(study, "paper", name), _paper(study, "rl", name)
-        gap = None if paper is None or rival is None else paper - rival
-        above = lifts["paper", name]
-        verdicts += [
-            verdict(f"HarmonRank raises {name} over MBCE", above, paper=paper, unit="%"),
-            verdict(
-                f"HarmonRank raises {name} more than RL", above - lifts["rl", name],
-                paper=gap, unit="%",
-            ),
-            verdict(
-                f"our default harmonrank raises {name} over MBCE", lifts["ours", name],
-                unit="%", source="ours",
-            ),
-        ]  # fmt: skip
+        paper, above = _paper(study, "paper", name), lifts["paper", name]
+        gap = minus(paper, _paper(study, "rl", name))
+        claim, more = f"HarmonRank raises {name} over MBCE", above - lifts["rl", name]
+        verdicts.append(_table.verdict(claim, above, paper=paper, unit="%"))
+        claim = f"HarmonRank raises {name} more than RL"
+        verdicts.append(_table.verdict(claim, more, paper=gap, unit="%"))
+        claim = f"our default harmonrank raises {name} over MBCE"
+        verdicts.append(_table.verdict(claim, lifts["ours", name], unit="%", source="ours"))
     return verdicts
 
 
-def _notes(results: list[OnlineResult]) -> list[str]:
+def _facts(results: list[OnlineResult]) -> dict[str, int]:
+    """Return how many experiments raised the alarm of each check."""
     checks = [one.analysis for one in results]
     ratio = sum(check.sample_ratio.alarm for check in checks)
-    same = sum(check.aa.alarm for check in checks)
-    return [
-        "Users are split into arms by a hash; each arm shows its best items, places are looked at "
-        "by their chance, answers come by true probabilities, labels come late, and each arm "
-        "learns again from its own log. By true chance: all arms rank all requests, and answers "
-        "are counted by their probability, so that verdicts need no luck with users. As measured: "
-        "what a platform of this size would see. Long view stands in for watch time.",
-        f"Alarms of the sample-ratio check: {ratio} of {len(results)}; of the A/A check: {same} of "
-        f"{len(results)}.",
-    ]
+    return {"ratio": ratio, "same": sum(c.aa.alarm for c in checks), "count": len(checks)}
 
 
 class Online(Experiment):
@@ -147,26 +117,21 @@ class Online(Experiment):
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return the lifts of every arm and what becomes of the claims."""
         each = _cells(study)
-        title = "Online experiment: lifts over MBCE"
         world = study.data.words().partition(",")[0]
         data = f"{world}, other users and candidates for every seed"
         rules = study.settings.online.items()
         told = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules)
         settings = f"closed loop: {told}; {len(each)} seeds"
         if error := results.error(each):
-            return study.table(self.key, title, [], [], [error], settings=settings, data=data)
+            return study.table(self.key, [], [], [error], settings=settings, data=data)
         loops = [OnlineResult.from_dict(results[cell]) for cell in each]
         outcomes = loops[0].objectives
-        lifts = {
-            (arm, name): np.array([[one.exact_lift(arm, name).lift] for one in loops])
-            for arm in _ARMS
-            if arm != "base"
-            for name in outcomes
-        }
+        pairs = [(arm, name) for arm in _ARMS if arm != "base" for name in outcomes]
+        lifts = {pair: np.array([[one.exact_lift(*pair).lift] for one in loops]) for pair in pairs}
         rows = []
         for (arm, name), lift in lifts.items():
             group, paper = f"{NAMES[_ARMS[arm]]}, by true chance", _paper(study, arm, name)
-            rows.append(Row(group, name, "%", paper, estimate_of(lift)))
+            rows.append(Row(group, name, "%", paper, _table.estimate_of(lift)))
         rows += _measured(loops[0])
-        verdicts, notes = _verdicts(study, lifts, outcomes), _notes(loops)
-        return study.table(self.key, title, rows, verdicts, notes, settings=settings, data=data)
+        verdicts, about = _verdicts(study, lifts, outcomes), {"settings": settings, "data": data}
+        return study.table(self.key, rows, verdicts, facts=_facts(loops), **about)

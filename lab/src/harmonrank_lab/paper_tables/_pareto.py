@@ -1,24 +1,15 @@
 """Pareto fronts: two objectives against each other as the weights of their losses move."""
 
-__all__ = ["Pareto"]
-
 from itertools import combinations
 
 import numpy as np
 
 from harmonrank.metrics import hypervolume
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
-from harmonrank_lab.paper_tables._table import (
-    PAIRS,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    known_estimate,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 _TRAINED = ("mbce", "harmonrank-paper")
 _METHODS = (*_TRAINED, "harmonrank")
@@ -32,8 +23,9 @@ Points = dict[str, np.ndarray | None]
 
 def _pairs(study: Study) -> tuple[Pair, ...]:
     names = study.data.objectives
-    if {name for pair in PAIRS for name in pair} <= set(names):
-        return PAIRS
+    pairs = tuple((first, second) for first, second in FIGURES["pairs"])
+    if {name for pair in pairs for name in pair} <= set(names):
+        return pairs
     return tuple(combinations(names, 2))[:_MOST_PAIRS]
 
 
@@ -69,9 +61,8 @@ def _swept_points(
     fits, shares = _swept(study), len(study.settings.shares)
     if results.error(fits) or not all(results[cell][what] for cell in fits):
         return None
-    areas = np.array([results[cell][what] for cell in fits])
-    part = areas[:, index * shares : (index + 1) * shares]
-    return np.asarray(part[:, :, _columns(study, pair)])
+    part = slice(index * shares, (index + 1) * shares)
+    return np.array([results[cell][what] for cell in fits])[:, part, _columns(study, pair)]
 
 
 def _columns(study: Study, pair: Pair) -> list[int]:
@@ -90,10 +81,10 @@ def _rows(group: str, points: Points, best: np.ndarray | None) -> list[Row]:
     rows = []
     for method, fronts in points.items():
         volumes = _volumes(fronts)
-        both = known_estimate(volumes), known_estimate(minus(ceiling, volumes))
+        both = _table.known_estimate(volumes), _table.known_estimate(minus(ceiling, volumes))
         rows.append(Row(group, NAMES[method], "hypervolume", None, *both))
     if ceiling is not None:
-        rows.append(Row(group, "best possible", "hypervolume", None, estimate_of(ceiling)))
+        rows.append(Row(group, "best possible", "hypervolume", None, _table.estimate_of(ceiling)))
     return rows
 
 
@@ -102,19 +93,15 @@ def _verdicts(group: str, points: Points) -> list[Verdict]:
     covers = minus(_volumes(published), _volumes(rival))
     margins = None
     if published is not None and rival is not None:
-        margins = np.array(
-            [[_dominance_margin(*both)] for both in zip(published, rival, strict=True)]
-        )
+        each = zip(published, rival, strict=True)
+        margins = np.array([[_dominance_margin(*both)] for both in each])
     ours = minus(_volumes(points["harmonrank"]), _volumes(published))
+    claim = f"our default's front covers more than HarmonRank's, {group}"
+    more = f"HarmonRank's front covers more than MBCE's, {group}"
     return [
-        verdict(f"HarmonRank's front covers more than MBCE's, {group}", covers, unit="hypervolume"),
-        verdict(f"HarmonRank's front dominates MBCE's, {group}", margins, unit="AUC"),
-        verdict(
-            f"our default's front covers more than HarmonRank's, {group}",
-            ours,
-            unit="hypervolume",
-            source="ours",
-        ),
+        _table.verdict(more, covers, unit="hypervolume"),
+        _table.verdict(f"HarmonRank's front dominates MBCE's, {group}", margins, unit="AUC"),
+        _table.verdict(claim, ours, unit="hypervolume", source="ours"),
     ]
 
 
@@ -145,17 +132,8 @@ class Pareto(Experiment):
             verdicts += _verdicts(group, points)
             shown = {**{NAMES[m]: p for m, p in points.items()}, "best possible": best}
             curves[group] = {n: p.mean(axis=0).tolist() for n, p in shown.items() if p is not None}
-        shares = ", ".join(f"{share:g}" for share in study.settings.shares)
-        notes = [
-            f"Weight of the first objective: {shares}; the second has the rest, others have none. "
-            "MBCE and HarmonRank are fitted at every weight, ours once and weighted afterwards.",
-            "Hypervolume: the area between the points and chance, (½, ½). The paper draws its "
-            "fronts and prints no numbers.",
-            "A front dominates another if each point of that one has both AUCs below those of some "
-            "point of the first; the margin is the least such distance, over all weights.",
-        ]
-        title = "Trade-offs of two objectives"
-        return study.table(self.key, title, rows, verdicts, notes, curves=curves)
+        facts = {"shares": ", ".join(f"{share:g}" for share in study.settings.shares)}
+        return study.table(self.key, rows, verdicts, facts=facts, curves=curves)
 
 
 def _dominance_margin(points: np.ndarray, others: np.ndarray) -> float:

@@ -1,7 +1,5 @@
 """Relations: does attention between objectives resemble how they really relate?"""
 
-__all__ = ["Relations", "RelationsCell"]
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -10,12 +8,10 @@ import numpy as np
 
 from harmonrank.metrics import spearman
 from harmonrank.support.events import OnEvent
-from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._data import Data, StudyCell, require
-from harmonrank_lab.paper_tables._study import Experiment, Results, Study
+from harmonrank_lab.paper_tables._data import Data, StudyCell
+from harmonrank_lab.paper_tables._study import PUBLISHED_METHOD, Experiment, Results, Study
 from harmonrank_lab.paper_tables._table import PaperTable, Row, estimate_of, verdict
 
-_NETWORK = "harmonrank-paper"
 _LABELS, _LATENT, _ATTENTION = "labels (Spearman)", "true latent logits", "attention A_r"
 
 
@@ -29,6 +25,8 @@ class _Matrices(TypedDict):
 @dataclass(frozen=True)
 class RelationsCell(StudyCell):
     """How the labels of a seed's training rows correlate, and how the objectives truly do."""
+
+    result = _Matrices
 
     data: Data = field(compare=False)
     seed: int
@@ -56,15 +54,6 @@ class RelationsCell(StudyCell):
             "latent": None if latent is None else latent.tolist(),
         }
 
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return square matrices of all objectives."""
-        matrices = decode(content, _Matrices, self.name)
-        M = len(self.data.objectives)
-        for matrix in filter(None, (matrices["labels"], matrices["latent"])):
-            require([len(row) for row in matrix] == [M] * M, "a number per pair of objectives")
-        require(bool(matrices["labels"]), "a number per pair of objectives")
-        return dict(matrices)
-
 
 def _facts(study: Study) -> list[RelationsCell]:
     return [RelationsCell(study.data, seed) for seed in study.seeds]
@@ -88,48 +77,30 @@ class Relations(Experiment):
 
     def cells(self, study: Study) -> list[StudyCell]:
         """Return the published method's fits and the facts of their rows."""
-        return [*study.fits(_NETWORK), *_facts(study)]
+        return [*study.fits(PUBLISHED_METHOD), *_facts(study)]
 
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return correlations between the matrices, and their means over seeds."""
-        facts, fits = _facts(study), study.fits(_NETWORK)
+        facts, fits = _facts(study), study.fits(PUBLISHED_METHOD)
         seen: dict[str, np.ndarray] = {_LABELS: np.array([results[c]["labels"] for c in facts])}
         if all(results[cell]["latent"] is not None for cell in facts):
             seen[_LATENT] = np.array([results[cell]["latent"] for cell in facts])
         if not results.error(fits):
             seen[_ATTENTION] = np.array([results[cell]["attention"] for cell in fits])
         group = f"{len(study.data.objectives)} objectives"
-        likeness = {
-            (a, b): _likeness(seen[a], seen[b])
-            for a, b in ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
-            if a in seen and b in seen
-        }
+        pairs = ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
+        likeness = {p: _likeness(*(seen[n] for n in p)) for p in pairs if {*p} <= {*seen}}
         rows = [
             Row(group, f"{a} and {b}", "correlation", None, estimate_of(values))
             for (a, b), values in likeness.items()
         ]
-        claims = {
-            _LABELS: "attention resembles the labels' correlations",
-            _LATENT: "attention resembles the true correlations",
-        }
-        verdicts = [
-            verdict(
-                claim,
-                likeness.get((_ATTENTION, other)),
-                unit="correlation",
-                source="paper" if other == _LABELS else "ours",
-            )
-            for other, claim in claims.items()
-            if other == _LABELS or other in seen
-        ]
-        notes = [
-            "Correlation (Pearson) over the pairs of different objectives between two matrices; "
-            "attention is averaged over test rows and over both directions of a pair. The paper "
-            "shows its matrices as pictures and calls their similarity remarkable; here a claim of "
-            "resemblance holds if the correlation is above 0."
-        ]
+        claim, labels = "attention resembles the labels' correlations", (_ATTENTION, _LABELS)
+        verdicts = [verdict(claim, likeness.get(labels), unit="correlation")]
+        if _LATENT in seen:
+            claim, latent = "attention resembles the true correlations", (_ATTENTION, _LATENT)
+            true = likeness.get(latent)
+            verdicts.append(verdict(claim, true, unit="correlation", source="ours"))
         # Labels and attention side by side, as the paper shows them.
         order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]
         matrices = {name: seen[name].mean(axis=0).tolist() for name in order}
-        title = "Relations between objectives"
-        return study.table(self.key, title, rows, verdicts, notes, matrices=matrices)
+        return study.table(self.key, rows, verdicts, matrices=matrices)

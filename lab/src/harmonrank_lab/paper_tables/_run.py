@@ -1,7 +1,5 @@
 """Run: the cells of some tables one after another, then the tables from their results."""
 
-__all__ = ["TABLES", "reproduce"]
-
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -12,16 +10,14 @@ from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import Store
 from harmonrank_lab.events import CellEnded, CellStarted
 from harmonrank_lab.paper_tables._data import StudyCell, data_of
-from harmonrank_lab.paper_tables._main import Main
 from harmonrank_lab.paper_tables._online import Online
 from harmonrank_lab.paper_tables._pareto import Pareto
 from harmonrank_lab.paper_tables._relations import Relations
 from harmonrank_lab.paper_tables._settings import PAPER, Settings
-from harmonrank_lab.paper_tables._skew import Skew
 from harmonrank_lab.paper_tables._speed import Timed
 from harmonrank_lab.paper_tables._study import Experiment, Results, Study
+from harmonrank_lab.paper_tables._sums import Main, Skew, Variants
 from harmonrank_lab.paper_tables._table import PaperTable
-from harmonrank_lab.paper_tables._variants import Variants
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Main(),
@@ -105,23 +101,18 @@ def _run_all(
         kept, started = result is not None, perf_counter()
         if result is None:
             on_event(CellStarted(cell.name, index, len(cells)))
-            result = _result(cell, store, on_event)
+            checkpoint = store.path(cell.key, ".checkpoint")
+            result = _result(cell, checkpoint, on_event)
             store.put(cell.key, cell.digest, result)
-            _checkpoint(cell, store).unlink(missing_ok=True)
+            checkpoint.unlink(missing_ok=True)
         seconds = perf_counter() - started
         on_event(CellEnded(cell.name, index, len(cells), seconds, result, kept))
         results[cell.key] = result
     return results
 
 
-def _checkpoint(cell: StudyCell, store: Store) -> Path:
-    """Return where a running cell keeps its state."""
-    return store.path(cell.key, ".checkpoint")
-
-
-def _result(cell: StudyCell, store: Store, on_event: OnEvent) -> dict[str, Any]:
+def _result(cell: StudyCell, checkpoint: Path, on_event: OnEvent) -> dict[str, Any]:
     """Run a cell; an error that the data or settings explain is its result."""
-    checkpoint = _checkpoint(cell, store)
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     try:
         try:

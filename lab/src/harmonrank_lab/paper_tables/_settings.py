@@ -1,9 +1,8 @@
 """Settings: by which protocol, on how many rows and how often an experiment is run."""
 
-__all__ = ["PAPER", "QUICK", "Settings"]
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -12,6 +11,7 @@ from harmonrank.fusion import method_class
 from harmonrank.paper import PUBLISHED, NeuralConfig
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import Count, Positive, check_fields
+from harmonrank.support.storage import decode, read_toml
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,11 @@ class Settings:
 
     def _within(self, config: type[NeuralConfig]) -> dict[str, Any]:
         """Return what a budget changes of a method's own options: it only makes them smaller."""
-        options: dict[str, Any] = {}
-        if self.epochs is not None:
-            options["epochs"] = self.epochs
-        if self.steps is not None:
-            options["steps"] = min(config.steps, self.steps)
-        if self.batch_rows is not None:
-            options["batch_rows"] = min(config.batch_rows, self.batch_rows)
-        return options
+        budget = {"steps": self.steps, "batch_rows": self.batch_rows}
+        within = {
+            n: min(getattr(config, n), most) for n, most in budget.items() if most is not None
+        }
+        return within if self.epochs is None else {**within, "epochs": self.epochs}
 
     def words(self) -> str:
         """Describe the protocol, its name before a colon."""
@@ -97,35 +94,19 @@ class Settings:
                 f"{self.epochs or PUBLISHED['epochs']} epochs "
                 "of which the last is kept, 300 buckets of the raw score"
             )
-        changes = []
-        if self.epochs is not None:
-            changes.append(f"{self.epochs} epochs")
-        if self.steps is not None:
-            changes.append(f"at most {self.steps:,} steps")
-        if self.batch_rows is not None:
-            changes.append(f"at most {self.batch_rows:,} rows a batch")
-        if self.learning_rate is not None:
-            changes.append(f"a rate of {rate}")
+        told = {
+            f"{self.epochs} epochs": self.epochs,
+            f"at most {self.steps or 0:,} steps": self.steps,
+            f"at most {self.batch_rows or 0:,} rows a batch": self.batch_rows,
+            f"a rate of {rate}": self.learning_rate,
+        }
+        changes = [words for words, value in told.items() if value is not None]
         more = f", but with {' and '.join(changes)}" if changes else ""
         more += ", which cuts networks short" * (self.epochs is not None or self.steps is not None)
         return f"tuned protocol: networks by Adam with each method's own tuned settings{more}"
 
 
 PAPER = Settings()
-QUICK = Settings(
-    protocol="tuned",
-    rows=50_000,
-    seeds=3,
-    steps=800,
-    batch_rows=2_048,
-    shares=(0.1, 0.5, 0.9),
-    seconds=4.0,
-    online={
-        "days": 1,
-        "users": 5_000,
-        "requests_per_hour": 1_000,
-        "retrain_hours": 6,
-        "window_rows": 40_000,
-    },
-)
+_QUICK = read_toml(Path(__file__).parent / "quick.toml", "settings")
+QUICK = decode(_QUICK, Settings, "quick.toml")
 """Small enough for all tables in some minutes; too small to judge small differences."""

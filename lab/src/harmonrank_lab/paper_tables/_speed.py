@@ -1,7 +1,5 @@
 """Speed: training by each loss and scoring, all in turn, beside the times of the paper."""
 
-__all__ = ["SpeedCell", "Timed"]
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,24 +16,16 @@ from harmonrank.data import Log
 from harmonrank.fusion import method_class
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.support.events import BatchEnded, OnEvent
-from harmonrank.support.storage import decode
 from harmonrank.support.threads import thread_count
 from harmonrank_lab.bench._result import rounds
-from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables import _table
+from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
-from harmonrank_lab.paper_tables._table import (
-    INFERENCE,
-    SPEED,
-    PaperTable,
-    Row,
-    Verdict,
-    estimate_of,
-    verdict,
-)
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
 BATCH = 10_240
 _LOSSES = ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper")
-_SCORERS = ("harmonrank-paper", "harmonrank")
+_TIMED = {"training-speed": _LOSSES, "inference": ("harmonrank-paper", "harmonrank")}
 # So many rows are seen in a turn, enough for a fit to be done by the fused kernels.
 _TURN_ROWS = 20 * BATCH
 _TURN_SECONDS = 0.05
@@ -45,13 +35,6 @@ Rate = Callable[[], float]
 Kind = Literal["training-speed", "inference"]
 
 
-class _Sizes(TypedDict):
-    """What scoring a batch takes."""
-
-    parameters: float
-    FLOPs: float
-
-
 class _Speeds(TypedDict):
     """Rows per second of each round, by method, as JSON parts."""
 
@@ -59,12 +42,14 @@ class _Speeds(TypedDict):
     batch: Annotated[int, Meta(ge=1)]
     threads: Annotated[int, Meta(ge=1)]
     load: float | None
-    sizes: _Sizes
+    sizes: dict[str, float]
 
 
 @dataclass(frozen=True)
 class SpeedCell(StudyCell):
     """Rounds of timed work; a time belongs to the machine it was measured on."""
+
+    result = _Speeds
 
     data: Data = field(compare=False)
     kind: Kind
@@ -77,12 +62,8 @@ class SpeedCell(StudyCell):
 
     def identity(self) -> dict[str, Any]:
         """Return what is timed; not the threads, whose number kernels change as they run."""
-        return {
-            "speed": self.kind,
-            "data": self.data.identity(),
-            "seconds": self.seconds,
-            "version": __version__,
-        }
+        own = {"speed": self.kind, "data": self.data.identity(), "seconds": self.seconds}
+        return {**own, "version": __version__}
 
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
         """Return rows per second of each round, by method."""
@@ -90,24 +71,9 @@ class SpeedCell(StudyCell):
         log = self.data.logs(0, self.data.objectives).train
         log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
         make = _trainer if self.kind == "training-speed" else _scorer
-        return {
-            "rates": rates({name: make(name, log) for name in self._timed}, self.seconds),
-            "batch": min(log.rows, BATCH),
-            "threads": thread_count(),
-            "load": load,
-            "sizes": _sizes(log),
-        }
-
-    @property
-    def _timed(self) -> tuple[str, ...]:
-        return _LOSSES if self.kind == "training-speed" else _SCORERS
-
-    def check(self, content: Any) -> dict[str, Any]:
-        """Return rates of the same rounds for every method."""
-        speeds = decode(content, _Speeds, self.name)
-        require(set(speeds["rates"]) == set(self._timed), "a rate per method")
-        require(len({len(each) for each in speeds["rates"].values()}) == 1, "the same rounds")
-        return dict(speeds)
+        found = rates({name: make(name, log) for name in _TIMED[self.kind]}, self.seconds)
+        about = {"batch": min(log.rows, BATCH), "threads": thread_count(), "load": load}
+        return {"rates": found, **about, "sizes": _sizes(log)}
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
@@ -187,15 +153,6 @@ def _cell(study: Study, kind: Kind) -> SpeedCell:
     return SpeedCell(study.data, kind, study.settings.seconds)
 
 
-_TITLES = {"training-speed": "Training speed by loss", "inference": "Cost of scoring"}
-_MORE = {
-    "training-speed": "A step of the fused kernels and Adam, the loss between them. The paper's "
-    "speeds include reading its stream, on a machine it does not name.",
-    "inference": "From scores and context columns to fused scores, on the processor. The paper's "
-    "are of a T4 graphics card.",
-}
-
-
 def _measured(rounds: int) -> str:
     return f"timed: {rounds} rounds, all methods in turn in every round; mean over rounds"
 
@@ -203,48 +160,38 @@ def _measured(rounds: int) -> str:
 def _trained(
     speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
-    group = f"batches of {measured['batch']:,}"
+    group, paper, verdicts = f"batches of {measured['batch']:,}", FIGURES["speed"], []
     rows = [
-        Row(group, NAMES[name], "rows/s", SPEED[name], estimate_of(values))
-        for name, values in speeds.items()
+        Row(group, NAMES[m], "rows/s", paper[m], _table.estimate_of(v)) for m, v in speeds.items()
     ]
-    order = ("mbce", "aucm", "harmonrank-paper", "pairwise-logistic")
-    verdicts = [
-        verdict(
-            f"{NAMES[fast]} trains faster than {NAMES[slow]}",
-            100 * (speeds[fast] / speeds[slow] - 1),
-            paper=100 * (SPEED[fast] / SPEED[slow] - 1),
-            unit="%",
-        )
-        for fast, slow in pairwise(order)
-    ]
+    for fast, slow in pairwise(("mbce", "aucm", "harmonrank-paper", "pairwise-logistic")):
+        claim = f"{NAMES[fast]} trains faster than {NAMES[slow]}"
+        ours, theirs = (100 * (of[fast] / of[slow] - 1) for of in (speeds, paper))
+        verdicts.append(_table.verdict(claim, ours, paper=theirs, unit="%"))
     return rows, verdicts
 
 
 def _scored(
     speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
-    batch = measured["batch"]
-    group = f"batches of {batch:,}"
+    batch, printed = measured["batch"], FIGURES["inference"]
+    group, rows = f"batches of {batch:,}", []
     times = {name: 1e3 * batch / values for name, values in speeds.items()}
-    paper = {name: INFERENCE if name == "harmonrank-paper" else {} for name in speeds}
-    rows = [
-        Row(group, f"{NAMES[n]}: latency", "ms", paper[n].get("ms"), estimate_of(t))
-        for n, t in times.items()
-    ]
-    rows += [
-        Row(group, f"{NAMES[n]}: throughput", "rows/s", paper[n].get("rows/s"), estimate_of(v))
-        for n, v in speeds.items()
-    ]
+    for what, unit, numbers in (("latency", "ms", times), ("throughput", "rows/s", speeds)):
+        for name, values in numbers.items():
+            paper = printed[unit] if name == "harmonrank-paper" else None
+            rows.append(
+                Row(group, f"{NAMES[name]}: {what}", unit, paper, _table.estimate_of(values))
+            )
     for unit, count in measured["sizes"].items():
-        exact = estimate_of(np.array([[count], [count]]))
-        rows.append(Row("network", unit, unit, INFERENCE[unit], exact))
-    limit = INFERENCE["ms"] * batch / BATCH
+        exact = _table.estimate_of(np.array([[count], [count]]))
+        rows.append(Row("network", unit, unit, printed[unit], exact))
+    limit = printed["ms"] * batch / BATCH
     claim = f"scores a batch within the paper's {limit:.3g} ms"
     left = {name: limit - took for name, took in times.items()}
     verdicts = [
-        verdict(f"HarmonRank {claim}", left["harmonrank-paper"], unit="ms"),
-        verdict(f"our default {claim}", left["harmonrank"], unit="ms", source="ours"),
+        _table.verdict(f"HarmonRank {claim}", left["harmonrank-paper"], unit="ms"),
+        _table.verdict(f"our default {claim}", left["harmonrank"], unit="ms", source="ours"),
     ]
     return rows, verdicts
 
@@ -262,18 +209,14 @@ class Timed(Experiment):
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return speeds beside the paper's, which were measured on another machine."""
         measured = results[_cell(study, self.key)]
-        title = _TITLES[self.key]
         if error := measured.get("error"):
-            return study.table(self.key, title, [], [], [error], settings=_measured(0))
+            return study.table(self.key, [], [], [error], settings=_measured(0))
         speeds = {name: np.array(values)[:, None] for name, values in measured["rates"].items()}
         rounds = len(next(iter(speeds.values())))
         load = "" if measured["load"] is None else f", load {measured['load']:.1f} when it began"
         threads = f"{measured['threads']} thread{'s' * (measured['threads'] > 1)}"
-        notes = [
-            f"{threads} of {os.cpu_count()} cores{load}; "
-            f"batches of {measured['batch']:,} rows. " + _MORE[self.key]
-        ]
+        facts = {"threads": threads, "cores": os.cpu_count(), "load": load}
+        facts["batch"] = measured["batch"]
         make = _trained if self.key == "training-speed" else _scored
-        return study.table(
-            self.key, title, *make(speeds, measured), notes, settings=_measured(rounds)
-        )
+        told = make(speeds, measured)
+        return study.table(self.key, *told, facts=facts, settings=_measured(rounds))

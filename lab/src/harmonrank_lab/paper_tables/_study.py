@@ -1,7 +1,5 @@
 """Study: which cells an experiment needs, and how their results become the rows of a table."""
 
-__all__ = ["NAMES", "Experiment", "Results", "Study", "minus"]
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,21 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict, estimate_of, known_estimate
+from harmonrank_lab.paper_tables._table import FIGURES, PaperTable, Row, Verdict
 
-NAMES = {
-    "mbce": "MBCE",
-    "label-aggregation": "label aggregation",
-    "reinforce": "RL (policy gradient)",
-    "pairwise-square": "pairwise square",
-    "pairwise-logistic": "pairwise logistic (PL)",
-    "aucm": "AUCM",
-    "harmonrank-paper": "HarmonRank (paper)",
-    "harmonrank": "harmonrank (ours)",
-}
+PUBLISHED_METHOD = "harmonrank-paper"
+NAMES: dict[str, str] = FIGURES["names"]
 """Methods as a reader of the paper knows them."""
 
 
@@ -50,46 +41,29 @@ class Study:
     ) -> list[FitCell]:
         """Return the cells of a method, one per seed; all objectives if none are named."""
         merged = {**self.settings.options(method), **(options or {})}
-        return [
-            FitCell(
-                self.data,
-                objectives or self.data.objectives,
-                method,
-                seed,
-                tuple(sorted(merged.items())),
-                **special,
-            )
-            for seed in self.seeds
-        ]
+        names, ordered = objectives or self.data.objectives, tuple(sorted(merged.items()))
+        return [FitCell(self.data, names, method, k, ordered, **special) for k in self.seeds]
 
-    def paper(self, figures: Mapping[Any, float], key: Any, dataset: str = "elive") -> float | None:
-        """Return the paper's figure, if this is the data set it was measured on or stands in."""
-        return figures.get(key) if self.data.paper == dataset else None
+    def paper(self, figure: float | None) -> float | None:
+        """Return a figure of the paper's ELive data, if this is that or stands in for it."""
+        return figure if self.data.paper == "elive" else None
 
     def table(
-        self,
-        key: str,
-        title: str,
-        rows: Sequence[Row],
-        verdicts: Sequence[Verdict],
-        notes: Sequence[str] = (),
-        **rest: Any,
-    ) -> PaperTable:
-        """Return the table with its data and settings in words."""
+        self, key: str, rows: Sequence[Row], verdicts: Sequence[Verdict],
+        notes: Sequence[str] | None = None, facts: Mapping[str, Any] | None = None, **rest: Any,
+    ) -> PaperTable:  # fmt: skip
+        """Return the table with its data and settings in words.
+
+        Notes that are not given are those of its key, with the facts in them.
+        """
+        if notes is None:
+            notes = [note.format_map(facts or {}) for note in FIGURES["notes"].get(key, ())]
+        title = FIGURES["titles"][key].format_map(facts or {})
         seeds = self.settings.seeds
         settings = f"{self.settings.words()}; {seeds} seed{'s' * (seeds > 1)}"
-        return PaperTable(
-            key,
-            title,
-            rest.pop("data", self.data.words()),
-            rest.pop("settings", settings),
-            self.command,
-            self.data.objectives,
-            tuple(rows),
-            tuple(verdicts),
-            tuple(notes),
-            **rest,
-        )
+        words = rest.pop("data", self.data.words()), rest.pop("settings", settings), self.command
+        parts = tuple(rows), tuple(verdicts), tuple(notes)
+        return PaperTable(key, title, *words, self.data.objectives, *parts, **rest)
 
 
 class Results:
@@ -113,49 +87,46 @@ class Results:
         for cell in cells:
             weights = cell.weights or (1.0,) * len(cell.objectives)
             total = float(np.dot(weights, self[cell]["auc"]))
-            # A resampled log in which an objective lost a class has no sum; it is null in the file.
-            drawn = self[cell].get("resampled", [])
-            rows.append([total, *(float("nan") if value is None else value for value in drawn)])
-        return np.array(rows)
+            rows.append([total, *self[cell].get("resampled", [])])
+        # A resampled log in which an objective lost a class has no sum: null in the file, then nan.
+        return np.array(rows, dtype=float)
 
     def regrets(self, cells: Sequence[FitCell]) -> np.ndarray | None:
         """Return how far below the ceiling the AUC-sums are, (seeds, 1); None if not known."""
-        totals = self.sums(cells)
-        ceilings = [self[cell].get("ceiling") for cell in cells]
-        if totals is None or any(ceiling is None for ceiling in ceilings):
-            return None
-        return np.asarray(np.array(ceilings, dtype=float)[:, None] - totals[:, :1])
+        totals, ceilings = self.sums(cells), self._ceilings(cells)
+        return None if totals is None or ceilings is None else ceilings - totals[:, :1]
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
-        totals, regrets = self.sums(cells), self.regrets(cells)
-        return Row(
-            group,
-            name,
-            "AUC-sum",
-            paper,
-            known_estimate(totals),
-            known_estimate(regrets),
-            self.error(cells),
-        )
+        ours, regret = map(_table.known_estimate, (self.sums(cells), self.regrets(cells)))
+        return Row(group, name, "AUC-sum", paper, ours, regret, self.error(cells))
+
+    def verdict(
+        self, claim: str, better: Sequence[FitCell], worse: Sequence[FitCell], **about: Any
+    ) -> Verdict:
+        """Judge the claim that some fits have a larger AUC-sum than others."""
+        return _table.verdict(claim, minus(self.sums(better), self.sums(worse)), **about)
 
     def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
         """Return the AUC of each objective, mean over seeds with its interval."""
         areas = np.array([self[cell]["auc"] for cell in cells])
-        estimates = [estimate_of(values[:, None]) for values in areas.T]
+        estimates = [_table.estimate_of(values[:, None]) for values in areas.T]
         return [[each.mean, each.low, each.high] for each in estimates]
 
     def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
         """Return the row of the best possible, where it is known."""
-        ceilings = [self[cell].get("ceiling") for cell in cells]
-        if any(ceiling is None for ceiling in ceilings):
+        ceilings = self._ceilings(cells)
+        if ceilings is None:
             return []
-        best = estimate_of(np.array(ceilings, dtype=float)[:, None])
-        return [Row(group, "best possible", "AUC-sum", None, best)]
+        return [Row(group, "best possible", "AUC-sum", None, _table.estimate_of(ceilings))]
+
+    def _ceilings(self, cells: Sequence[FitCell]) -> np.ndarray | None:
+        ceilings = [self[cell].get("ceiling") for cell in cells]
+        return None if None in ceilings else np.array(ceilings)[:, None]
 
 
-def minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
-    """Return the difference per seed, where both are there."""
+def minus(a: Any, b: Any) -> Any:
+    """Return the difference of two numbers, or of two arrays, where both are there."""
     return None if a is None or b is None else a - b
 
 

@@ -6,31 +6,10 @@ requests are added. All above 0: held. All below: did not hold. Else, or with on
 says nothing about chance: cannot be told.
 """
 
-__all__ = [
-    "BUCKETS",
-    "COMPONENTS",
-    "INFERENCE",
-    "LOSSES",
-    "MAIN",
-    "ONLINE",
-    "PAIRS",
-    "SKEW",
-    "SPEED",
-    "Epoch",
-    "Estimate",
-    "Outcome",
-    "PaperTable",
-    "Row",
-    "Verdict",
-    "estimate_of",
-    "judge",
-    "known_estimate",
-    "verdict",
-]
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import sqrt
+from pathlib import Path
 from statistics import NormalDist
 from typing import Annotated, Any, Literal, Self
 
@@ -38,7 +17,7 @@ import numpy as np
 from msgspec import Meta
 from scipy.special import stdtrit
 
-from harmonrank.support.storage import decode
+from harmonrank.support.storage import decode, read_toml
 
 Outcome = Literal["held", "did not hold", "cannot be told"]
 Point = Annotated[list[float], Meta(min_length=2, max_length=2)]
@@ -48,62 +27,8 @@ Epoch = Annotated[list[float | None], Meta(min_length=3, max_length=3)]
 
 LEVEL = 0.95
 
-_METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper")
-MAIN = {
-    setting: dict(zip(_METHODS, sums, strict=True))
-    for setting, sums in {
-        ("qkvideo", 3): (2.2420, 2.4040, 2.2488, 2.4617),
-        ("qkvideo", 5): (3.6465, 3.8311, 3.9074, 3.9186),
-        ("elive", 3): (2.1555, 2.0765, 2.1930, 2.2191),
-        ("elive", 5): (3.6682, 3.6883, 3.7467, 3.7522),
-    }.items()
-}
-"""AUC-sum by data set, number of objectives and method."""
-
-LOSSES = {
-    "pairwise-square": 3.7415,
-    "pairwise-logistic": 3.7433,
-    "aucm": 3.7412,
-    "harmonrank-paper": 3.7522,
-}
-COMPONENTS = {
-    "self_attention": 3.7494,
-    "personalised": 3.7464,
-    "cross_attention": 3.7512,
-    "gate": 3.7362,
-    "linear": 3.7493,
-}
-BUCKETS = {None: 3.7470, 100: 3.7507, 300: 3.7522, 600: 3.7492}
-SPEED = {
-    "mbce": 27_400.0,
-    "pairwise-logistic": 24_800.0,
-    "aucm": 26_900.0,
-    "harmonrank-paper": 26_000.0,
-}
-"""Training rows per second."""
-
-INFERENCE = {"ms": 4.0, "rows/s": 2_500_000.0, "parameters": 2_400.0, "FLOPs": 273e6}
-"""On a T4, per batch of 10,240."""
-
-SKEW = {
-    "mbce": {1_000: 3.67, 10_000: 3.48, 100_000: 3.31},
-    "pairwise-logistic": {1_000: 3.74, 10_000: 3.60, 100_000: 3.58},
-    "harmonrank-paper": {1_000: 3.75, 10_000: 3.74, 100_000: 3.70},
-}
-"""AUC-sum by method and negatives per purchase in training."""
-
-PAIRS = (("buy", "follow"), ("comment", "buy"), ("comment", "follow"), ("long_view", "follow"))
-"""The pairs of the trade-off figure; the paper prints no numbers for them."""
-
-_OUTCOMES = ("buy", "comment", "follow", "long_view", "like")
-ONLINE = {
-    method: dict(zip(_OUTCOMES, lifts, strict=True))
-    for method, lifts in {
-        "reinforce": (1.547, -0.253, 0.302, -0.238, 0.817),
-        "harmonrank-paper": (2.635, 3.034, 0.451, 0.290, 1.673),
-    }.items()
-}
-"""Lift over MBCE in per cent; the paper's watch time is our long view."""
+FIGURES = read_toml(Path(__file__).parent / "figures.toml", "figures of the paper")
+"""The paper's own figures."""
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 __all__ = ["PIPELINE_STEPS", "PipelineConfig", "Steps", "run_pipeline"]
 
-import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,16 +17,10 @@ from msgspec import Meta
 from harmonrank import Comparison, __version__, compare
 from harmonrank.data import Schema
 from harmonrank.metrics import auc
+from harmonrank.support import storage
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage import (
-    Store,
-    decode,
-    digest,
-    file_sums,
-    new_file,
-    sha256,
-    write_json,
-)
+from harmonrank.support.events import OnEvent
+from harmonrank.support.storage import Store, digest
 from harmonrank_lab.events import StepEnded, StepStarted
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
 from harmonrank_lab.upstream.calibrator import calibration_error
@@ -59,21 +53,13 @@ class Steps:
     """
 
     def __init__(
-        self,
-        folder: str | Path,
-        names: tuple[str, ...],
-        on_event: Callable[[Any], None] = lambda _: None,
+        self, folder: str | Path, names: tuple[str, ...], on_event: OnEvent = lambda _: None
     ) -> None:
         self.folder, self._names, self._on_event = Path(folder), names, on_event
         self._store = Store(self.folder / "steps")
 
     def run(
-        self,
-        name: str,
-        inputs: Mapping[str, Any],
-        outputs: list[str],
-        work: Callable[[], Any],
-        facts: Any = Any,
+        self, name: str, inputs: Mapping[str, Any], outputs: list[str], work: Callable[[], Any]
     ) -> tuple[str, Any]:
         """Return the digest of a step's outcome, and its facts, doing the work where needed.
 
@@ -82,31 +68,29 @@ class Steps:
             inputs: All that the outcome depends on, as JSON.
             outputs: Files and folders that the work leaves.
             work: Leaves them, replacing what is there, and returns facts as JSON.
-            facts: Their type. A step whose record has others is done again.
         """
         index, steps = self._names.index(name), len(self._names)
         key = digest([name, __version__, inputs])
-        record = self._store.find(name, key, lambda parts: self._unchanged(parts, outputs, facts))
+        record = self._store.find(name, key, lambda parts: self._unchanged(parts, outputs))
         kept = record is not None
         if record is None:
             self._on_event(StepStarted(name, index, steps))
             started = perf_counter()
             outcome = work()
             seconds = perf_counter() - started
-            record = _Record(seconds, file_sums(self.folder, outputs), outcome)
+            record = _Record(seconds, storage.file_sums(self.folder, outputs), outcome)
             self._store.put(name, key, msgspec.structs.asdict(record))
         self._on_event(StepEnded(name, index, steps, record.seconds, kept))
         return digest(record.outputs), record.facts
 
-    def _unchanged(self, parts: Any, outputs: list[str], facts: Any) -> _Record | None:
+    def _unchanged(self, parts: Any, outputs: list[str]) -> _Record | None:
         """Return a step's record if its files are as it left them."""
-        record = decode(parts, _Record, "The record of a step")
-        decode(record.facts, facts, "The facts of a step")
+        record = storage.decode(parts, _Record, "The record of a step")
         sums = record.outputs
         # Each output is a file, or a folder of some.
         told = all(any(f == o or f.startswith(f"{o}/") for f in sums) for o in outputs)
         whole = told and all((self.folder / file).is_file() for file in sums)
-        return record if whole and file_sums(self.folder, sums) == sums else None
+        return record if whole and storage.file_sums(self.folder, sums) == sums else None
 
 
 @dataclass(frozen=True)
@@ -154,7 +138,7 @@ def run_pipeline(
     config: PipelineConfig,
     *,
     steps: Steps,
-    on_event: Callable[[Any], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> PipelineResult:
     """Import, predict out of fold, score and compare; each step only if something changed.
 
@@ -170,25 +154,6 @@ def run_pipeline(
     return PipelineResult(comparison, scored["prediction"], run.caveats(scored), digest)
 
 
-class _Prediction(TypedDict):
-    """How good the scores of an objective are."""
-
-    positives: int
-    auc: float
-    truth_auc: float | None
-    ece: float
-    mean_score: float
-    prevalence: float
-
-
-class _Scored(TypedDict):
-    """Which objectives can be ranked in every part, and how good their scores are."""
-
-    objectives: list[str]
-    left_out: list[str]
-    prediction: dict[str, _Prediction]
-
-
 @dataclass(frozen=True)
 class _Pipeline:
     """The steps of one pipeline."""
@@ -197,7 +162,7 @@ class _Pipeline:
     folder: Path
     config: PipelineConfig
     steps: Steps
-    on_event: Callable[[Any], None]
+    on_event: OnEvent
 
     def import_step(self) -> str:
         """Turn raw files into one layout."""
@@ -205,44 +170,28 @@ class _Pipeline:
         files = [*self.source.files, *tables, *([self.source.truth] if self.source.truth else [])]
         inputs = {
             "kind": self.source.columns.kind,
-            "files": {path.name: sha256(path) for path in files},
+            "files": {path.name: storage.sha256(path) for path in files},
             "settings": dict(self.source.settings),
             "rows": list(self.config.rows),
         }
 
         def work() -> dict[str, Any]:
-            manifest = import_log(
-                self.source,
-                self.folder / "log",
-                rows=self.config.rows,
-                overwrite=True,
-                on_step=self.on_event,
-            )
+            log, rows, tell = self.folder / "log", self.config.rows, self.on_event
+            manifest = import_log(self.source, log, rows=rows, overwrite=True, on_step=tell)
             return {"rows": manifest["rows"]}
 
         return self.steps.run("import", inputs, ["log"], work)[0]
 
     def predict_step(self, log: str) -> str:
         """Train the networks."""
-        options = dataclasses.asdict(self.config.predictor)
-        inputs = {
-            "log": log,
-            "config": options,
-            "folds": [self.config.folds, self.config.by],
-            "seed": self.config.seed,
-        }
+        predictor, folds, by = self.config.predictor, self.config.folds, self.config.by
+        seed, tell = self.config.seed, self.on_event
+        inputs = {"log": log, "config": asdict(predictor), "folds": [folds, by], "seed": seed}
 
         def work() -> None:
-            fit_predictor(
-                ImportedLog.open(self.folder / "log"),
-                self.folder / "predictor",
-                self.config.predictor,
-                folds=self.config.folds,
-                by=self.config.by,
-                seed=self.config.seed,
-                overwrite=True,
-                on_event=self.on_event,
-            )
+            opened, path = ImportedLog.open(self.folder / "log"), self.folder / "predictor"
+            fit = partial(fit_predictor, opened, path, predictor, overwrite=True, on_event=tell)
+            fit(folds=folds, by=by, seed=seed)
 
         return self.steps.run("predict", inputs, ["predictor"], work)[0]
 
@@ -252,17 +201,14 @@ class _Pipeline:
 
         def work() -> dict[str, Any]:
             most = self.config.fusion_rows
-            score_log(
-                load_predictor(self.folder / "predictor"),
-                ImportedLog.open(self.folder / "log"),
-                self.folder / "scores",
-                most_rows={"train": most, "valid": most // 2, "test": most // 2},
-                overwrite=True,
-                on_event=self.on_event,
-            )
+            parts = {"train": most, "valid": most // 2, "test": most // 2}
+            opened = ImportedLog.open(self.folder / "log")
+            fitted, path = load_predictor(self.folder / "predictor"), self.folder / "scores"
+            tell = self.on_event
+            score_log(fitted, opened, path, most_rows=parts, overwrite=True, on_event=tell)
             return self._scored()
 
-        return self.steps.run("score", inputs, ["scores"], work, _Scored)
+        return self.steps.run("score", inputs, ["scores"], work)
 
     def _scored(self) -> dict[str, Any]:
         """Return which objectives can be ranked in every part, and how good their scores are."""
@@ -274,11 +220,8 @@ class _Pipeline:
             lacking |= {n for n, mean in zip(schema.names, means, strict=True) if mean in (0, 1)}
         kept = [name for name in schema.names if name not in lacking]
         test = pl.read_parquet(self.table("test"))
-        return {
-            "objectives": kept,
-            "left_out": sorted(lacking),
-            "prediction": {name: _quality(test, schema, name) for name in kept},
-        }
+        prediction = {name: _quality(test, schema, name) for name in kept}
+        return {"objectives": kept, "left_out": sorted(lacking), "prediction": prediction}
 
     def schema(self, scored: Mapping[str, Any]) -> Schema:
         """Return the schema of the objectives that can be ranked."""
@@ -296,30 +239,22 @@ class _Pipeline:
 
     def compare_step(self, scores: str, schema: Schema) -> tuple[str, Comparison]:
         """Fit the fusions; a fusion whose rows and options are the same is not fitted again."""
-        inputs = {
-            "scores": scores,
-            "schema": schema.to_dict(),
-            "methods": list(self.config.methods),
-            "seed": self.config.seed,
-        }
+        methods, seed = self.config.methods, self.config.seed
+        inputs: dict[str, Any] = {"scores": scores, "schema": schema.to_dict(), "seed": seed}
+        inputs["methods"] = list(methods)
         comparisons: list[Comparison] = []
 
-        def compared(on_event: Callable[[Any], None]) -> Comparison:
+        def compared(on_event: OnEvent) -> Comparison:
+            train, valid, test = (self.table(part) for part in PARTS)
             return compare(
-                self.table("train"),
-                schema,
-                self.config.methods,
-                test=self.table("test"),
-                valid=self.table("valid"),
-                seed=self.config.seed,
-                runs=self.folder / "runs",
-                on_event=on_event,
-            )
+                train, schema, methods, test=test, valid=valid,
+                seed=seed, runs=self.folder / "runs", on_event=on_event,
+            )  # fmt: skip
 
         def work() -> None:
             comparisons.append(compared(self.on_event))
-            with new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
-                write_json(partial, comparisons[0].board.to_dict())
+            with storage.new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
+                storage.write_json(partial, comparisons[0].board.to_dict())
 
         digest, _ = self.steps.run("compare", inputs, ["leaderboard.json", "runs"], work)
         # Kept methods make the board again in a moment, intervals and all.

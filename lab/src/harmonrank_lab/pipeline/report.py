@@ -3,9 +3,8 @@
 __all__ = ["predictor_facts", "predictor_table"]
 
 from collections.abc import Mapping
+from statistics import mean
 from typing import Any
-
-import numpy as np
 
 from harmonrank.support.table import Table, table_of
 from harmonrank_lab.upstream import FULL, Predictor
@@ -18,16 +17,11 @@ def predictor_facts(predictor: Predictor) -> dict[str, Any]:
     finals = [member.facts for member in predictor.finals.values()]
     objectives = {}
     for m, name in enumerate(predictor.objectives):
-        calibration = full.calibration[m]
-        others = [f.valid_auc[m] for f in folds]
-        known = [a for a in others if a is not None]
-        objectives[name] = {
-            "auc": full.valid_auc[m],
-            "fold_auc": float(np.mean(known)) if known else None,
-            "positives": calibration.positives,
-            "ece_before": calibration.before,
-            "ece_after": calibration.after,
-        }
+        error = full.calibration[m]
+        known = [area for fold in folds if (area := fold.valid_auc[m]) is not None]
+        objectives[name] = {"auc": full.valid_auc[m], "fold_auc": mean(known) if known else None}
+        objectives[name] |= {"positives": error.positives}
+        objectives[name] |= {"ece_before": error.before, "ece_after": error.after}
     return {
         "network": predictor.config.network,
         "folds": len(folds),
@@ -48,11 +42,10 @@ def predictor_table(facts: Mapping[str, Any]) -> Table:
     rows = [
         (name, *(measured[part] for part in parts)) for name, measured in facts["valid"].items()
     ]
-    notes: tuple[str, ...] = ()
-    if facts["refits"]:
-        networks = "1 network" if facts["refits"] == 1 else f"{facts['refits']} networks"
-        notes = (
-            f"New rows are scored by {networks} that also learned from these validation rows "
-            f"(epochs: {facts['refit_epochs']}).",
-        )
+    networks = "1 network" if facts["refits"] == 1 else f"{facts['refits']} networks"
+    note = (
+        f"New rows are scored by {networks} that also learned from these validation rows "
+        f"(epochs: {facts['refit_epochs']})."
+    )
+    notes = (note,) if facts["refits"] else ()
     return table_of(("objective", "positives", *formats), rows, formats, notes=notes)

@@ -1,7 +1,5 @@
 """Judging: how far the first method is ahead, within requests and over all rows."""
 
-__all__ = ["judged", "within_requests"]
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any

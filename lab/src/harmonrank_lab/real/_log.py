@@ -1,7 +1,5 @@
 """Real logs: which files a log has, which column is what, and how its rows are cut by time."""
 
-__all__ = ["LOGS", "RealLog", "RealRows", "real_log"]
-
 import tempfile
 from collections.abc import Iterator
 from datetime import date
@@ -17,15 +15,8 @@ from harmonrank.data import hash_shares
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.storage import read_toml
 from harmonrank_lab.real._unpack import UNPACK
-from harmonrank_lab.upstream.logs import (
-    PARTS,
-    Declaration,
-    FeatureTable,
-    ImportedLog,
-    find_declared,
-    import_log,
-    shipped,
-)
+from harmonrank_lab.upstream import logs
+from harmonrank_lab.upstream.logs import Declaration, FeatureTable, ImportedLog
 
 _FOLDER = Path(__file__).parent / "logs"
 _DAY_MS = 86_400_000
@@ -80,7 +71,7 @@ class RealLog(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def declared(self) -> Declaration:
         """Return the declaration of its rows."""
-        parts = {} if self.base is None else msgspec.to_builtins(shipped(self.base))
+        parts = {} if self.base is None else msgspec.to_builtins(logs.shipped(self.base))
         for key, value in self.declaration.items():
             both = isinstance(value, dict) and isinstance(parts.get(key), dict)
             parts[key] = {**parts[key], **value} if both else value
@@ -104,7 +95,7 @@ class RealLog(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
                 self._check_files(home)
                 for part, frame in UNPACK[self.unpack](home).items():
                     frame.write_parquet(source / f"{part}.parquet")
-            import_log(find_declared(source, declared), folder / "imported")
+            logs.import_log(logs.find_declared(source, declared), folder / "imported")
             rows = RealRows.of(self, ImportedLog.open(folder / "imported"), declared, most_rows)
         earlier = None if self.earlier is None else home / self.earlier
         return rows.after(earlier) if earlier is not None and earlier.is_file() else rows
@@ -118,7 +109,7 @@ class RealLog(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
                 )
 
 
-class RealRows(Struct, frozen=True, kw_only=True):
+class RealRows(Struct, frozen=True):
     """Rows of a real log, older ones first.
 
     Attributes:
@@ -144,14 +135,13 @@ class RealRows(Struct, frozen=True, kw_only=True):
         """Join users and items to the rows of an imported log, and cut it."""
         columns, share = imported.columns, most_rows / max(sum(imported.rows.values()), 1)
         pieces = []
-        for batch in (b for part in PARTS for b in imported.batches(part)):
+        for batch in (b for part in logs.PARTS for b in imported.batches(part)):
             drawn = hash_shares(batch[columns.user].to_numpy(), "real") < share
             pieces.append(batch.filter(pl.Series(drawn)))
         frame = pl.concat(pieces).sort(columns.time or columns.row, columns.row)
         if columns.time is not None:
-            frame = frame.unique(
-                [columns.user, columns.item, columns.time], keep="first", maintain_order=True
-            )
+            shown = [columns.user, columns.item, columns.time]
+            frame = frame.unique(shown, keep="first", maintain_order=True)
             day = (pl.col(columns.time) + int(declared.utc_offset * 3_600_000)) // _DAY_MS
             frame = frame.with_columns(day=day)
         categorical, numeric = [*columns.categorical], [*columns.numeric]
@@ -171,14 +161,9 @@ class RealRows(Struct, frozen=True, kw_only=True):
                 hint = did_you_mean(column, frame.columns)
                 raise DataError(f"{log.title} has no column '{column}'. {hint}")
         request = pl.struct(log.request or [columns.request]).rank("dense").cast(pl.Int64)
-        return cls(
-            log=log,
-            frame=frame.with_columns(request_id=request),
-            keys=(columns.user, columns.item, *log.rate_keys),
-            labels=columns.objectives,
-            categorical=tuple(categorical),
-            numeric=tuple(numeric),
-        )
+        frame, keys = frame.with_columns(request_id=request), (columns.user, columns.item)
+        features = tuple(categorical), tuple(numeric)
+        return cls(log, frame, (*keys, *log.rate_keys), columns.objectives, *features)
 
     def after(self, path: Path) -> "RealRows":
         """Return the same rows with older ones from a table, which come before all of them."""

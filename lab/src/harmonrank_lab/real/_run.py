@@ -1,8 +1,6 @@
 """Running: real logs to upstream scores, all methods on them, and what came of it."""
 
-__all__ = ["RESULT", "choose_logs", "run_real"]
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import numpy as np
 
 from harmonrank import Schema, compare
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank_lab.bench import machine
 from harmonrank_lab.made import made_by
 from harmonrank_lab.real._judge import judged
@@ -46,7 +45,7 @@ def run_real(
     most_rows: int = 2_000_000,
     seed: int = 0,
     out: Path | None = None,
-    on_event: Callable[[Any], None] | None = None,
+    on_event: OnEvent | None = None,
 ) -> dict[str, Any]:
     """Return what the methods came to on each log, the first of them judged against the others.
 
@@ -76,11 +75,7 @@ def run_real(
 
 
 def _compared(
-    prepared: Prepared,
-    schema: Schema,
-    methods: Sequence[str],
-    seed: int,
-    on_event: Callable[[Any], None] | None,
+    prepared: Prepared, schema: Schema, methods: Sequence[str], seed: int, on_event: OnEvent | None
 ) -> dict[str, Any]:
     """Return each method's AUCs and the differences of the first method and the others."""
     test = prepared.test
@@ -96,14 +91,12 @@ def _compared(
     seconds = {entry.name: entry.fit_seconds for entry in result.board.entries}
     measured = [
         {"name": name, **_sums("request_auc", within, schema), **_sums("auc", whole, schema)}
+        | {"fit_seconds": seconds[name]}
         for name, (within, whole) in areas.items()
     ]
-    return {
-        "context": list(schema.context),
-        "methods": [{**parts, "fit_seconds": seconds[parts["name"]]} for parts in measured],
-        "differences": differences,
-        "errors": {e.name: e.error for e in result.board.entries if e.error},
-    }
+    errors = {e.name: e.error for e in result.board.entries if e.error}
+    found = {"context": list(schema.context), "methods": measured}
+    return {**found, "differences": differences, "errors": errors}
 
 
 def _sums(what: str, areas: np.ndarray, schema: Schema) -> dict[str, Any]:

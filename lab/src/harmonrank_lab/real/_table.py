@@ -1,7 +1,5 @@
 """Tables of real logs, from the numbers that a run stores."""
 
-__all__ = ["differences_table", "tally_table"]
-
 from statistics import mean
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Unpacking: public logs in which a line is a whole request become a line per item shown."""
 
-__all__ = ["UNPACK"]
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,10 +40,8 @@ def _tsv(path: Path, names: list[str]) -> pl.DataFrame:
 
 def _ebnerd(folder: Path) -> dict[str, pl.DataFrame]:
     """EB-NeRD: an impression has the articles in view, those clicked, and how the next was read."""
-    lists = pl.concat(
-        [pl.read_parquet(file) for file in sorted(folder.glob("**/behaviors.parquet"))],
-        how="diagonal_relaxed",
-    )
+    files = sorted(folder.glob("**/behaviors.parquet"))
+    lists = pl.concat([pl.read_parquet(file) for file in files], how="diagonal_relaxed")
     rows = lists.select(
         request=pl.int_range(pl.len()),
         user=pl.col("user_id").cast(pl.Int64),
@@ -99,12 +95,9 @@ def _trivago(folder: Path) -> dict[str, pl.DataFrame]:
     for action in _TRIVAGO_ACTIONS:
         done = steps.filter(pl.col("action_type") == f"interaction item {action}")
         pairs = done.select(*keys, item="reference").unique().collect()
-        rows = rows.join(
-            pairs.with_columns(pl.lit(1).alias(action)),
-            on=[*keys, "item"],
-            how="left",
-            maintain_order="left",
-        ).with_columns(pl.col(action).fill_null(0))
+        marked, on = pairs.with_columns(pl.lit(1).alias(action)), [*keys, "item"]
+        rows = rows.join(marked, on=on, how="left", maintain_order="left")
+        rows = rows.with_columns(pl.col(action).fill_null(0))
     rows = rows.drop("session_id", "clicked").with_columns(pl.col("item").cast(pl.Int64))
     hotels = pl.read_csv(folder / "item_metadata.csv")
     said = pl.col("properties").str.split("|")
@@ -134,11 +127,7 @@ def _kuairand_earlier(folder: Path) -> dict[str, pl.DataFrame]:
     return {"rows": rows.drop("place_in_history"), **features}
 
 
-UNPACK: dict[str, Callable[[Path], dict[str, pl.DataFrame]]] = {
-    "mind": _mind,
-    "ebnerd": _ebnerd,
-    "trivago": _trivago,
-    "hillstrom": _hillstrom,
-    "kuairand-earlier": _kuairand_earlier,
-}
+_Unpack = Callable[[Path], dict[str, pl.DataFrame]]
+UNPACK: dict[str, _Unpack] = {"mind": _mind, "ebnerd": _ebnerd, "trivago": _trivago}
+UNPACK |= {"hillstrom": _hillstrom, "kuairand-earlier": _kuairand_earlier}
 """The tables `rows` and, where there are any, `users` and `items` of each format."""

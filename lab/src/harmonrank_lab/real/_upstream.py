@@ -1,7 +1,5 @@
 """Upstream: one gradient boosting per objective, fitted on older rows, scores the newer ones."""
 
-__all__ = ["LEAST_POSITIVES", "Prepared", "prepare"]
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import polars as pl
 from harmonrank.data import Schema
 from harmonrank.support.errors import DataError
 from harmonrank.support.extras import import_extra
+from harmonrank.support.storage import read_toml
 from harmonrank_lab.real._log import RealRows
 
 LEAST_POSITIVES = 40
@@ -20,20 +19,7 @@ LEAST_POSITIVES = 40
 _PRIOR_ROWS = 10
 _MOST_CATEGORIES = 1000
 _ROUNDS = 100
-# Chosen once, before any fusion was measured, and the same for every log.
-_BOOSTING = {
-    "objective": "binary",
-    "learning_rate": 0.05,
-    "num_leaves": 15,
-    "min_data_in_leaf": 50,
-    "feature_fraction": 0.7,
-    "bagging_fraction": 0.8,
-    "bagging_freq": 1,
-    "lambda_l2": 10.0,
-    "deterministic": True,
-    "force_row_wise": True,
-    "verbosity": -1,
-}
+_BOOSTING = read_toml(Path(__file__).parent / "boosting.toml", "settings")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
 """Calibrator: scores to probabilities by one map per objective, and the error of both."""
 
-__all__ = ["CalibrationFacts", "Calibrator", "Whole", "calibration_error", "calibration_facts"]
+__all__ = [
+    "CalibrationFacts", "Calibrator", "Whole", "calibration_error", "calibration_facts",
+    "shift_to_mean",
+]  # fmt: skip
 
 from dataclasses import dataclass
 from typing import Annotated, Self
@@ -8,12 +11,12 @@ from typing import Annotated, Self
 import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from harmonrank.metrics import fit_logistic, logit, sigmoid
 from harmonrank.support.errors import DataError
 
 _FEWEST = 20
-_STEPS, _PRECISION = 50, 1e-9
 
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Map = tuple[float, float]
@@ -91,10 +94,8 @@ class Calibrator:
         may be cannot be told from rows it has learned, since it has learned each of them; what
         share of them is positive can.
         """
-        maps = (
-            None if known is None else (known[0], _intercept(known, s, y))
-            for known, s, y in zip(self.maps, scores.T, labels.T, strict=True)
-        )
+        each = zip(self.maps, scores.T, labels.T, strict=True)
+        maps = (k and (k[0], shift_to_mean(k[0] * logit(s), y.mean())) for k, s, y in each)
         return type(self)(tuple(maps))
 
     def check(self, objectives: int) -> None:
@@ -109,13 +110,10 @@ def calibration_facts(scores: np.ndarray, labels: np.ndarray) -> tuple[Calibrati
     after = np.empty(scores.shape, np.float32)
     for mine in (half, ~half):
         after[mine] = Calibrator.fit(scores[~mine], labels[~mine])(scores[mine])
+    columns = zip(scores.T, after.T, labels.T, strict=True)
     return tuple(
-        CalibrationFacts(
-            calibration_error(scores[:, m], labels[:, m]),
-            calibration_error(after[:, m], labels[:, m]),
-            int(labels[:, m].sum()),
-        )
-        for m in range(scores.shape[1])
+        CalibrationFacts(calibration_error(s, y), calibration_error(p, y), int(y.sum()))
+        for s, p, y in columns
     )
 
 
@@ -128,14 +126,7 @@ def _fit(scores: np.ndarray, labels: np.ndarray) -> Map | None:
     return (float(slope), float(intercept)) if slope > 0 else None
 
 
-def _intercept(known: Map, s: np.ndarray, y: np.ndarray) -> float:
-    """Return b with mean σ(slope·logit(s) + b) = mean y, by Newton's steps of bounded length."""
-    slope, b = known
-    z, wanted = slope * logit(s), y.mean()
-    for _ in range(_STEPS):
-        p = sigmoid(z + b)
-        step = np.clip((wanted - p.mean()) / np.maximum((p * (1 - p)).mean(), 1e-12), -1, 1)
-        b = b + step
-        if abs(step) < _PRECISION:
-            break
-    return float(b)
+def shift_to_mean(z: np.ndarray, wanted: float) -> float:
+    """Return b with mean σ(z + b) = wanted, a share inside (0, 1)."""
+    reach = 1 + np.abs(z).max() + abs(logit(wanted))
+    return float(brentq(lambda b: sigmoid(z + b).mean() - wanted, -reach, reach, xtol=1e-12))

@@ -4,6 +4,7 @@ __all__ = ["Embedding", "Layout", "Rows"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,30 +13,57 @@ from torch import Tensor, nn
 from harmonrank.support.kernel import kernel
 from harmonrank.support.parallel import each_part
 
+Array = np.ndarray
+
 _EPSILON = 1e-8
 
 
+class Codes(NamedTuple):
+    """Which rows of the table the entities of all sides but the context touch.
+
+    Attributes:
+        flat: Codes of all entities of all sides, one after the other, int32.
+        starts: Where a side begins in `flat`.
+        fields: How many codes an entity of that side has.
+    """
+
+    flat: np.ndarray
+    starts: np.ndarray
+    fields: np.ndarray
+
+
+class State(NamedTuple):
+    """What a step changes, and how far.
+
+    Attributes:
+        table: (table rows, width).
+        squares: (table rows,), sums of squared gradients.
+        scratch: Like the table, all 0 before and after.
+        hits: (table rows,), all 0 before and after.
+        shrink: (table rows,), the pull towards 0 of each touch.
+        rates: (fields,), step length of each field.
+    """
+
+    table: np.ndarray
+    squares: np.ndarray
+    scratch: np.ndarray
+    hits: np.ndarray
+    shrink: np.ndarray
+    rates: np.ndarray
+
+
 @kernel
-def pool(
-    table: np.ndarray,
-    flat: np.ndarray,
-    starts: np.ndarray,
-    fields: np.ndarray,
-    keys: np.ndarray,
-    context: np.ndarray,
-    pooled: np.ndarray,
-) -> None:
+def pool(table: Any, codes: Codes, keys: Any, context: Any, pooled: Any) -> None:
     """Sum the table rows of each side of every log row: pooled_s = Σ_f table[code_sf].
 
     Args:
         table: (table rows, width).
-        flat: Codes of all sides but the context, one after the other.
-        starts: Where a side begins in `flat`.
-        fields: How many codes an entity of that side has.
+        codes: Of the entities.
         keys: (rows, sides), which entity of each side.
         context: (rows, fields), the codes of the last side as they are.
         pooled: (rows, (sides + 1)·width), written.
     """
+    flat, starts, fields = codes
     rows, sides = keys.shape
     width = table.shape[1]
     for i in range(rows):
@@ -50,44 +78,24 @@ def pool(
 
 
 @kernel
-def step_field(
-    job: int,
-    table: np.ndarray,
-    squares: np.ndarray,
-    scratch: np.ndarray,
-    hits: np.ndarray,
-    shrink: np.ndarray,
-    flat: np.ndarray,
-    starts: np.ndarray,
-    fields: np.ndarray,
-    keys: np.ndarray,
-    context: np.ndarray,
-    slope: np.ndarray,
-    rates: np.ndarray,
-) -> None:
+def step_field(job: int, state: State, codes: Codes, keys: Any, context: Any, slope: Any) -> None:
     """Take one step of row-wise Adagrad on the rows of a field that a batch touched.
 
     g_r = Σ_{i touches r} slope_i + hits_r·shrink_r·table_r;
     squares_r += mean g_r²; table_r −= rate_f · g_r / √squares_r.
 
-    Fields own disjoint table rows, so that one thread per field meets no other. Arguments are those
-    of `pool`, and:
+    Fields own disjoint table rows, so that one thread per field meets no other.
 
     Args:
         job: Which field, counted over all sides.
-        table: Changed.
-        squares: (table rows,), sums of squared gradients; changed.
-        scratch: Like the table, all 0 before and after.
-        hits: (table rows,), all 0 before and after.
-        shrink: (table rows,), the pull towards 0 of each touch.
-        flat: As in `pool`.
-        starts: As in `pool`.
-        fields: As in `pool`.
+        state: Changed.
+        codes: As in `pool`.
         keys: As in `pool`.
         context: As in `pool`.
         slope: Of the summed loss by `pooled`.
-        rates: (fields,), step length of each field.
     """
+    table, squares, scratch, hits, shrink, rates = state
+    flat, starts, fields = codes
     rows, sides = keys.shape
     width = table.shape[1]
     ends = np.cumsum(np.append(fields, context.shape[1]))
@@ -127,45 +135,29 @@ class Layout:
     """Where each side keeps the codes of its entities.
 
     Attributes:
-        flat: Codes of all entities of all keyed sides, int32; codes are rows of the one table.
-        starts: Where a side begins in `flat`.
-        fields: How many codes an entity of that side has.
-        context_fields: How many codes a row brings itself.
+        codes: Of all entities of all keyed sides.
         counts: (table rows,), how many training rows touch each table row.
         rates: (fields,), step length of each field relative to the others, context last.
     """
 
-    flat: np.ndarray
-    starts: np.ndarray
-    fields: np.ndarray
-    context_fields: int
+    codes: Codes
     counts: np.ndarray
     rates: np.ndarray
 
     @classmethod
     def of(
-        cls,
-        sides: Sequence[np.ndarray],
-        context_fields: int,
-        counts: np.ndarray,
-        rates: np.ndarray | None = None,
+        cls, sides: Sequence[Array], context_fields: int, counts: Array, rates: Array | None = None
     ) -> "Layout":
         """Lay out sides, each (entities, fields); all fields learn at the same rate if not told."""
-        sizes = np.array([codes.size for codes in sides], dtype=np.int64)
-        fields = sum(codes.shape[1] for codes in sides) + context_fields
-        return cls(
-            np.concatenate([codes.ravel() for codes in sides]).astype(np.int32),
-            np.cumsum(sizes) - sizes,
-            np.array([codes.shape[1] for codes in sides], dtype=np.int64),
-            context_fields,
-            counts,
-            np.ones(fields) if rates is None else rates,
-        )
+        flat = np.concatenate([codes.ravel() for codes in sides]).astype(np.int32)
+        sizes, fields = np.array([[c.size, c.shape[1]] for c in sides], dtype=np.int64).T.copy()
+        every = np.ones(fields.sum() + context_fields) if rates is None else rates
+        return cls(Codes(flat, np.cumsum(sizes) - sizes, fields), counts, every)
 
     @property
     def sides(self) -> int:
         """Keyed sides and the context."""
-        return len(self.fields) + 1
+        return len(self.codes.fields) + 1
 
 
 @dataclass(frozen=True)
@@ -196,11 +188,8 @@ class Rows:
     @staticmethod
     def join(parts: Sequence["Rows"]) -> "Rows":
         """Return the rows of all parts, in order."""
-        return Rows(
-            np.concatenate([p.keys for p in parts]),
-            np.concatenate([p.context for p in parts]),
-            np.concatenate([p.labels for p in parts]),
-        )
+        columns = zip(*((p.keys, p.context, p.labels) for p in parts), strict=True)
+        return Rows(*map(np.concatenate, columns))
 
 
 class Embedding(nn.Module):
@@ -254,9 +243,7 @@ class Embedding(nn.Module):
     def forward(self, rows: Rows) -> Tensor:
         """Return pooled vectors, (rows, sides·width)."""
         pooled = np.empty((len(rows), self.sides * self.width), np.float32)
-        lay = self._layout
-        codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
-        pool(self.table.numpy(), *codes, pooled)
+        pool(self.table.numpy(), self._layout.codes, rows.keys, rows.context, pooled)
         return torch.from_numpy(pooled)
 
     def step(self, rows: Rows, slope: Tensor) -> None:
@@ -265,12 +252,11 @@ class Embedding(nn.Module):
         if self._scratch is None:
             self._scratch = np.zeros_like(table)
             self._hits = np.zeros(len(table), np.int32)
-        lay = self._layout
-        state = (table, self.squares.numpy(), self._scratch, self._hits, self._shrink)
-        codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
-        given = (slope.numpy(), self._rates)
-        fields = int(lay.fields.sum()) + rows.context.shape[1]
-        each_part(lambda f: step_field(f, *state, *codes, *given), fields)
+        squares, codes = self.squares.numpy(), self._layout.codes
+        state = State(table, squares, self._scratch, self._hits, self._shrink, self._rates)
+        given = state, codes, rows.keys, rows.context, slope.numpy()
+        fields = int(codes.fields.sum()) + rows.context.shape[1]
+        each_part(lambda f: step_field(f, *given), fields)
 
     def forget_untouched(self) -> None:
         """Put the rows that training never touched at 0, the mean of their prior."""

@@ -97,13 +97,11 @@ class Encoder:
 
     def rows(self, frame: pl.DataFrame, *, labels: bool = True) -> Rows:
         """Encode rows; without labels those are all 0."""
-        keys = np.stack(
-            [
-                side.find(frame[fields.key].cast(pl.Int64).fill_null(_NO_ID).to_numpy())
-                for side, fields in zip(self.sides, (self.users, self.items), strict=True)
-            ],
-            axis=1,
-        )
+        each = [
+            side.find(frame[fields.key].cast(pl.Int64).fill_null(_NO_ID).to_numpy())
+            for side, fields in zip(self.sides, (self.users, self.items), strict=True)
+        ]
+        keys = np.stack(each, axis=1)
         context = np.zeros((len(keys), 0), np.int32)
         if self.context.features:
             first = sum(self.users.slots) + sum(self.items.slots)
@@ -164,12 +162,9 @@ def _sides(
 
 
 def _counts(
-    fields: list[SideFields],
-    sides: tuple[Side, Side],
-    survey: _Survey,
-    context: ContextEncoder,
-    part: str,
-) -> np.ndarray:
+    fields: list[SideFields], sides: tuple[Side, Side], survey: _Survey,
+    context: ContextEncoder, part: str,
+) -> np.ndarray:  # fmt: skip
     """Return how many rows of a part touch each row of the table."""
     first = sum(fields[0].slots) + sum(fields[1].slots)
     total = np.zeros(first + sum(context.slots))

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from harmonrank.support.kernel import kernel
 
+Draws = torch.Generator | None
+
 _OWN = 0.5
 """How fast an objective's own part of its tower is learned, beside the common part."""
 
@@ -21,7 +23,7 @@ _OWN = 0.5
 def thin(x: np.ndarray, drawn: np.ndarray, least: int, scale: float, kept: np.ndarray) -> None:
     """Write relu(x)·scale where a random byte is `least` or more, else 0; all arrays are flat.
 
-    One random number per unit, as PyTorch draws, would take a quarter of a training step.
+    One pass; operations of PyTorch would be several, each with an array of its own.
     """
     for i in range(x.size):
         kept[i] = x[i] * scale if x[i] > 0 and drawn[i] >= least else np.float32(0)
@@ -41,9 +43,7 @@ class GroupedLinear(nn.Module):
     torch.Size([3, 10, 2])
     """
 
-    def __init__(
-        self, groups: int, inputs: int, outputs: int, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, groups: int, inputs: int, outputs: int, generator: Draws = None) -> None:
         super().__init__()
         reach = 1 / sqrt(inputs)
         weight = torch.empty(groups, inputs, outputs)
@@ -69,12 +69,7 @@ class Towers(nn.Module):
     """
 
     def __init__(
-        self,
-        objectives: int,
-        inputs: int,
-        width: int,
-        dropout: float,
-        generator: torch.Generator | None = None,
+        self, objectives: int, inputs: int, width: int, dropout: float, generator: Draws = None
     ) -> None:
         super().__init__()
         self.hidden = GroupedLinear(1, inputs, width, generator)
@@ -98,7 +93,8 @@ class Towers(nn.Module):
 class Thinned(nn.Module):
     """relu, then dropout: in training a share of the units becomes 0 and the others scale up.
 
-    The share is rounded to 1/256, because random bytes are cheap; `draw_from` decides them.
+    The share is rounded to 1/256: random bytes are cheap, and one random number per unit, as
+    PyTorch draws, would take a quarter of a training step. `draw_from` decides them.
 
     >>> Thinned(0.5).eval()(torch.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -135,17 +131,14 @@ class _Thin(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, least: int) -> Tensor:
         drawn = _draws.source.random_raw(-(-x.numel() // 8)).view(np.uint8)
-        ctx.scale = np.float32(256 / (256 - least))
-        kept = np.empty(x.shape, np.float32)
+        ctx.scale, ctx.kept = np.float32(256 / (256 - least)), np.empty(x.shape, np.float32)
         values = x.detach().contiguous().numpy()
-        thin(values.ravel(), drawn, least, ctx.scale, kept.ravel())
-        ctx.kept = kept
-        return torch.from_numpy(kept)
+        thin(values.ravel(), drawn, least, ctx.scale, ctx.kept.ravel())
+        return torch.from_numpy(ctx.kept)
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        result = np.empty_like(ctx.kept)
-        slope = slopes[0].contiguous().numpy()
+        result, slope = np.empty_like(ctx.kept), slopes[0].contiguous().numpy()
         thin_slope(slope.ravel(), ctx.kept.ravel(), ctx.scale, result.ravel())
         return torch.from_numpy(result), None
 

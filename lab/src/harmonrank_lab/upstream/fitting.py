@@ -2,41 +2,33 @@
 
 __all__ = ["fit_predictor"]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import median_high
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 
 from harmonrank import __version__
-from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.events import MemberStarted
+from harmonrank_lab.upstream import predictor as saved
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.logs import ImportedLog
 from harmonrank_lab.upstream.loop import auc_of, train_network
 from harmonrank_lab.upstream.network import PredictorConfig, PredictorNetwork
-from harmonrank_lab.upstream.predictor import (
-    FINAL,
-    FORMAT,
-    FULL,
-    MODEL,
-    Clock,
-    Member,
-    MemberFacts,
-    Predictor,
-    fingerprint,
-    mean_score,
-    save_predictor,
-)
+from harmonrank_lab.upstream.predictor import FULL, Member, MemberFacts, Predictor
 from harmonrank_lab.upstream.stream import Folds, RowStream
+
+Parts = tuple[str, ...]
 
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
@@ -51,7 +43,7 @@ def fit_predictor(
     by: Literal["user", "time"] | None = None,
     seed: int = 0,
     overwrite: bool = False,
-    on_event: Callable[[Any], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> Predictor:
     """Train on a log and write the predictor to a folder.
 
@@ -71,25 +63,18 @@ def fit_predictor(
         on_event: Called with the start of each member and its training events.
     """
     config = config or PredictorConfig()
-    key = {
-        "format": FORMAT,
-        "harmonrank": __version__,
-        "log": fingerprint(log),
-        "config": asdict(config),
-        "folds": [folds, by],
-        "seed": seed,
-    }
-    with resumable_folder(path, key, holds=MODEL, overwrite=overwrite) as folder:
-        encoder = Encoder.fit(
-            log, config.id_rows, ("train", "valid") if config.refits else ("train",)
-        )
+    key = {"format": saved.FORMAT, "harmonrank": __version__, "log": saved.fingerprint(log)}
+    key |= {"config": asdict(config), "folds": [folds, by], "seed": seed}
+    with resumable_folder(path, key, holds=saved.MODEL, overwrite=overwrite) as folder:
+        parts = ("train", "valid") if config.refits else ("train",)
+        encoder = Encoder.fit(log, config.id_rows, parts)
         cut = Folds.of_log(log, folds, by) if folds else None
         fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event)
         validated = fitting.validated()
         members = validated | fitting.finals(validated)
         calibrator = fitting.calibrator(validated)
-        predictor = Predictor(config, encoder, fingerprint(log), cut, members, calibrator)
-        save_predictor(predictor, folder)
+        predictor = Predictor(config, encoder, saved.fingerprint(log), cut, members, calibrator)
+        saved.save_predictor(predictor, folder)
     return predictor
 
 
@@ -103,16 +88,15 @@ class _Fitting:
     folds: Folds | None
     seed: int
     folder: Path
-    on_event: Callable[[Any], None]
+    on_event: OnEvent
 
     def validated(self) -> dict[str, Member]:
         """Return the members of training rows, each of its best epoch."""
-        self._trained_elsewhere([(FULL, None), *((f"fold-{k}", k) for k in range(self._count))])
-        members = {FULL: self._member(FULL, 0, lambda: self._validated(FULL, None))}
-        for k in range(self._count):
-            name = f"fold-{k}"
-            members[name] = self._member(name, 1 + k, partial(self._validated, name, k))
-        return members
+        without = {FULL: None, **{f"fold-{k}": k for k in range(self._count)}}
+        return {
+            name: self._member(name, index, partial(self._validated, name, k))
+            for index, (name, k) in enumerate(without.items())
+        }
 
     def finals(self, validated: Mapping[str, Member]) -> dict[str, Member]:
         """Return the members of training and validation rows.
@@ -122,36 +106,16 @@ class _Fitting:
         median: a single one's says little.
         """
         best = median_high(member.facts.best_epoch for member in validated.values())
-        chosen, typical = next(
-            (name, m) for name, m in validated.items() if m.facts.best_epoch == best
-        )
-        names = [(f"{FINAL}{k}", k) for k in range(self.config.refits)]
-        self._trained_elsewhere(names, typical=chosen)
+        typical = next(m for m in validated.values() if m.facts.best_epoch == best)
         return {
             name: self._member(name, 1 + self._count + k, partial(self._final, name, k, typical))
-            for k, name in enumerate(f"{FINAL}{k}" for k in range(self.config.refits))
+            for k, name in enumerate(f"{saved.FINAL}{k}" for k in range(self.config.refits))
         }
 
     def calibrator(self, validated: Mapping[str, Member]) -> Calibrator:
         """Return the map of a mean of members to probabilities, by the validation rows."""
-        scores = mean_score(validated, self._valid)
+        scores = saved.mean_score(validated, self._valid)
         return Calibrator.fit(scores, self._valid.labels)
-
-    def _trained_elsewhere(
-        self, members: Sequence[tuple[str, int | None]], typical: str | None = None
-    ) -> None:
-        """Let workers train members that the folder does not hold yet, where there are workers.
-
-        A member is one call, which leaves it in the folder, with a checkpoint on the way: a worker
-        that takes the place of a lost one goes on from there.
-        """
-        engine = current_engine()
-        if engine.name == "local":
-            return
-        missing = [each for each in members if self._kept(each[0]) is None]
-        silent = replace(self, on_event=_silent)
-        for _ in in_order(engine, _train_elsewhere, missing, silent, typical):
-            continue
 
     @property
     def _count(self) -> int:
@@ -182,20 +146,17 @@ class _Fitting:
         if not (self.folder / f"{name}.json").is_file():
             return None
         layout, M = self.encoder.layout, len(self.encoder.objectives)
-        try:
+        with suppress(DataError):
             return Member.load(self.folder, name, layout, M, self.config)
-        except DataError:
-            return None
+        return None
 
     def _validated(self, name: str, without: int | None) -> Member:
         seed = 1009 * self.seed + (0 if without is None else 1 + without)
         network, trained = self._train(name, seed, ("train",), self.config, without)
         raw, valid = network.score(self._valid), self._valid
-        facts = replace(
-            trained,
-            valid_auc=tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid)),
-            calibration=calibration_facts(raw, valid.labels),
-        )
+        areas = tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid))
+        errors = calibration_facts(raw, valid.labels)
+        facts = replace(trained, valid_auc=areas, calibration=errors)
         return Member(network, Calibrator.fit(raw, valid.labels), facts)
 
     def _final(self, name: str, k: int, typical: Member) -> Member:
@@ -210,7 +171,7 @@ class _Fitting:
         self,
         name: str,
         seed: int,
-        parts: tuple[str, ...],
+        parts: Parts,
         config: PredictorConfig,
         without: int | None = None,
     ) -> tuple[PredictorNetwork, MemberFacts]:
@@ -218,39 +179,16 @@ class _Fitting:
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
         network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
         stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
-        clock = Clock()
+        clock, valid = saved.Clock(), None if "valid" in parts else self._valid
+        checkpoint = self.folder / f"{name}.checkpoint"
         for event in train_network(
-            network,
-            stream,
-            None if "valid" in parts else self._valid,
-            config,
-            seed=seed,
-            checkpoint=self.folder / f"{name}.checkpoint",
-            fingerprint=name,
+            network, stream, valid, config, seed=seed, checkpoint=checkpoint, fingerprint=name
         ):
             clock.hear(event)
             self.on_event(event)
         return network, clock.facts(stream.rows)
 
 
-def _silent(_: Any) -> None:
-    """Hear no event: a worker has nobody to tell."""
-
-
-def _train_elsewhere(
-    member: tuple[str, int | None], fitting: _Fitting, typical: str | None
-) -> None:
-    """Train a member into the folder, on a worker."""
-    name, k = member
-    if typical is None:
-        fitting._member(name, 0, lambda: fitting._validated(name, k))
-        return
-    known = fitting._kept(typical)
-    assert known is not None, "members are finished before the final ones begin"
-    assert k is not None, "final members are numbered"
-    fitting._member(name, 0, lambda: fitting._final(name, k, known))
-
-
-def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:
+def _prevalence(log: ImportedLog, parts: Parts) -> np.ndarray:
     positives = [list(log.manifest["positives"][part].values()) for part in parts]
     return np.asarray(np.sum(positives, axis=0) / sum(log.rows[part] for part in parts))

@@ -4,10 +4,10 @@ __all__ = ["Average", "auc_of", "train_network"]
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from time import monotonic
-from typing import Literal
 
 import numpy as np
 import torch
@@ -62,17 +62,18 @@ class Average(nn.Module):
     def __init__(self, network: nn.Module, share: float) -> None:
         super().__init__()
         self.network, self._share = network, share
-        self._names = [n for n in network.state_dict() if n != _NOT_WEIGHTS]
         self.register_buffer("updates", torch.zeros(1, dtype=torch.int64))
-        for number, (_, weight) in enumerate(self._pairs(means=False)):
+        for number, weight in enumerate(self._present()):
             self.register_buffer(f"mean{number}", weight.clone())
 
-    def _pairs(self, *, means: bool = True) -> Iterator[tuple[Tensor, Tensor]]:
+    def _present(self) -> list[Tensor]:
+        weights = self.network.state_dict()
+        return [weight.detach() for name, weight in weights.items() if name != _NOT_WEIGHTS]
+
+    def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the mean and the present value of every weight."""
-        present = self.network.state_dict()
-        for number, name in enumerate(self._names):
-            weight = present[name].detach()
-            yield (self.get_buffer(f"mean{number}") if means else weight), weight
+        for number, weight in enumerate(self._present()):
+            yield self.get_buffer(f"mean{number}"), weight
 
     @torch.no_grad()
     def update(self) -> None:
@@ -131,6 +132,7 @@ def train_network(
         network.top.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
     average = Average(network, 1 / _AVERAGED)
+    steps = _Steps(network, average, optimizer, config)
     state, progress = Checkpoint(average, optimizer), Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
@@ -147,8 +149,7 @@ def train_network(
         for rows in stream.epoch(seed, progress.epoch, progress.step):
             draws = torch.Generator()
             draws.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
-            loss = _pool(network, average, optimizer, rows, config, stream.rows, draws)
-            progress.add(loss, None)
+            progress.add(steps.pool(rows, stream.rows, draws), None)
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
@@ -159,19 +160,15 @@ def train_network(
         if valid is None or score > progress.best_valid:
             state.keep_best()
             progress.best_valid, progress.best_epoch = score, progress.epoch
-        ended = EpochEnded(
-            progress.epoch, config.epochs, progress.mean_loss, score, progress.best_epoch, None
-        )
+        about = progress.epoch, config.epochs, progress.mean_loss, score, progress.best_epoch
         progress.next_epoch()
         saved_at = save()
-        yield ended
+        yield EpochEnded(*about, None)
     state.restore_best()
     average.swap()
     network.embedding.forget_untouched()
-    reason: Literal["epochs", "patience"] = (
-        "epochs" if progress.since_best < config.patience else "patience"
-    )
-    yield Finished(progress.best_epoch, progress.best_valid, reason)
+    patient = progress.since_best < config.patience
+    yield Finished(progress.best_epoch, progress.best_valid, "epochs" if patient else "patience")
 
 
 def auc_of(network: PredictorNetwork, rows: Rows) -> np.ndarray:
@@ -180,72 +177,62 @@ def auc_of(network: PredictorNetwork, rows: Rows) -> np.ndarray:
     return np.array([auc(s, y) for s, y in zip(scores.T, rows.labels.T, strict=True)])
 
 
-def _pool(
-    network: PredictorNetwork,
-    average: Average,
-    optimizer: torch.optim.Optimizer,
-    rows: Rows,
-    config: PredictorConfig,
-    epoch_rows: int,
-    draws: torch.Generator,
-) -> float:
-    """Take the steps of one pool; return the mean loss."""
-    if len(rows) == 0:
-        return 0.0
-    network.train()
-    steps = max(1, round(len(rows) / config.step_rows(epoch_rows)))
-    edges = np.linspace(0, len(rows), steps + 1).astype(int)
-    # The average covers an epoch however many pools it has, and each of them ends in it.
-    every = max(1, round(epoch_rows / _AVERAGED / (len(rows) / steps)))
-    total = 0.0
-    with Pieces() as pieces:
-        for step, (low, high) in enumerate(pairwise(edges), start=1):
-            total += _step(network, optimizer, rows.take(slice(low, high)), pieces, draws)
-            if step % every == 0 or step == steps:
-                average.update()
-    mean = total / len(rows)
-    if not np.isfinite(mean):
-        raise DivergenceError(
-            f"The training loss became {mean}; lower `learning_rate`, now "
-            f"{config.learning_rate:g}, or `table_rate`, now {config.table_rate:g}."
-        )
-    return mean
+@dataclass(frozen=True)
+class _Steps:
+    """Takes the steps of pools of rows."""
 
+    network: PredictorNetwork
+    average: Average
+    optimizer: torch.optim.Optimizer
+    config: PredictorConfig
 
-def _step(
-    network: PredictorNetwork,
-    optimizer: torch.optim.Optimizer,
-    batch: Rows,
-    pieces: Pieces,
-    draws: torch.Generator,
-) -> float:
-    """Change all weights by one step; return the summed loss before it."""
-    parameters = list(network.top.parameters())
-    # Pieces are as large as the cache likes, not as there are threads: those change nothing.
-    each = batch.pieces(_PIECE_ROWS)
-    seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
-    outcomes = pieces.map(
-        lambda given: _slopes(network, parameters, *given), zip(each, seeds, strict=True)
-    )
-    losses, slopes = zip(*outcomes, strict=True)
-    *top, pooled = (list(values) for values in zip(*slopes, strict=True))
-    for parameter, values in zip(parameters, top, strict=True):
-        parameter.grad = torch.stack(values).sum(dim=0) / len(batch)
-    # Here PyTorch would wake its threads for every tiny root, and wait for them on a busy machine.
-    pieces.map(lambda _: optimizer.step(), [None])
-    network.embedding.step(batch, torch.cat(pooled))
-    return float(sum(losses))
+    def pool(self, rows: Rows, epoch_rows: int, draws: torch.Generator) -> float:
+        """Take the steps of one pool; return the mean loss."""
+        if len(rows) == 0:
+            return 0.0
+        self.network.train()
+        steps = max(1, round(len(rows) / self.config.step_rows(epoch_rows)))
+        edges = np.linspace(0, len(rows), steps + 1).astype(int)
+        # The average covers an epoch however many pools it has, and each of them ends in it.
+        every = max(1, round(epoch_rows / _AVERAGED / (len(rows) / steps)))
+        total = 0.0
+        with Pieces() as pieces:
+            for step, (low, high) in enumerate(pairwise(edges), start=1):
+                total += self._step(rows.take(slice(low, high)), pieces, draws)
+                if step % every == 0 or step == steps:
+                    self.average.update()
+        mean = total / len(rows)
+        if not np.isfinite(mean):
+            raise DivergenceError(
+                f"The training loss became {mean}; lower `learning_rate`, now "
+                f"{self.config.learning_rate:g}, or `table_rate`, now {self.config.table_rate:g}."
+            )
+        return mean
 
+    def _step(self, batch: Rows, pieces: Pieces, draws: torch.Generator) -> float:
+        """Change all weights by one step; return the summed loss before it."""
+        parameters = list(self.network.top.parameters())
+        # Pieces are as large as the cache likes, not as there are threads: those change nothing.
+        each = batch.pieces(_PIECE_ROWS)
+        seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
+        work = zip(each, seeds, strict=True)
+        losses, slopes = zip(*pieces.map(lambda given: self._slopes(*given), work), strict=True)
+        *top, pooled = (list(values) for values in zip(*slopes, strict=True))
+        for parameter, values in zip(parameters, top, strict=True):
+            parameter.grad = torch.stack(values).sum(dim=0) / len(batch)
+        # Here PyTorch would wake its threads for every tiny root, and wait for them on a busy
+        # machine.
+        pieces.map(lambda _: self.optimizer.step(), [None])
+        self.network.embedding.step(batch, torch.cat(pooled))
+        return float(sum(losses))
 
-def _slopes(
-    network: PredictorNetwork, parameters: list[torch.nn.Parameter], rows: Rows, seed: int
-) -> tuple[float, list[torch.Tensor]]:
-    """Return the summed loss of a piece, and its slopes by parameters and embedding."""
-    draw_from(seed)
-    pooled = network.embedding(rows).requires_grad_()
-    labels = torch.from_numpy(rows.labels).to(torch.float32)
-    loss = binary_cross_entropy_with_logits(network.logits(pooled), labels, reduction="sum")
-    slopes = torch.autograd.grad(
-        loss, [*parameters, pooled], allow_unused=True, materialize_grads=True
-    )
-    return float(loss.detach()), list(slopes)
+    def _slopes(self, rows: Rows, seed: int) -> tuple[float, list[Tensor]]:
+        """Return the summed loss of a piece, and its slopes by parameters and embedding."""
+        draw_from(seed)
+        pooled = self.network.embedding(rows).requires_grad_()
+        labels = torch.from_numpy(rows.labels).to(torch.float32)
+        logits = self.network.logits(pooled)
+        loss = binary_cross_entropy_with_logits(logits, labels, reduction="sum")
+        weights = [*self.network.top.parameters(), pooled]
+        slopes = torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True)
+        return float(loss.detach()), list(slopes)

@@ -4,16 +4,7 @@ Each of these maps what the embeddings gave to a logit per objective, and begins
 objectives alike.
 """
 
-__all__ = [
-    "ESMM",
-    "NETWORKS",
-    "PLE",
-    "MMoE",
-    "Pieces",
-    "PredictorConfig",
-    "PredictorNetwork",
-    "chained",
-]
+__all__ = ["ESMM", "NETWORKS", "PLE", "MMoE", "Pieces", "PredictorConfig", "PredictorNetwork"]
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +21,7 @@ from harmonrank.support.errors import UsageError
 from harmonrank.support.options import Count, Nonnegative, Rate, Seconds, Share, Width, check_fields
 from harmonrank.support.threads import thread_count
 from harmonrank_lab.upstream.embedding import Embedding, Layout, Rows
-from harmonrank_lab.upstream.experts import GroupedLinear, Thinned, Towers, mix
+from harmonrank_lab.upstream.experts import Draws, GroupedLinear, Thinned, Towers, mix
 
 NETWORKS = ("mmoe", "ple", "esmm")
 """What can stand on the embeddings."""
@@ -43,8 +34,6 @@ Made = TypeVar("Made")
 
 SCORED_ROWS = 4096
 """How many rows are scored at a time."""
-
-_Draws = torch.Generator | None
 
 
 @dataclass(frozen=True)
@@ -147,7 +136,7 @@ class MMoE(nn.Module):
     h_e = relu(x W_e); f_m = Σ_e softmax(x G_m)_e h_e; logit_m = tower_m(f_m).
     """
 
-    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: Draws) -> None:
         super().__init__()
         E = config.experts
         self._shape = (E, config.expert_width)
@@ -178,7 +167,7 @@ class PLE(nn.Module):
     need, blends all. Towers stand on the last level. All objectives begin alike.
     """
 
-    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: Draws) -> None:
         super().__init__()
         self._groups = M + 1
         widths = [inputs] + [config.expert_width] * (config.levels - 1)
@@ -201,7 +190,7 @@ class _Level(nn.Module):
     """One extraction: experts and the gates that blend them."""
 
     def __init__(
-        self, inputs: int, M: int, config: PredictorConfig, generator: _Draws, *, last: bool
+        self, inputs: int, M: int, config: PredictorConfig, generator: Draws, *, last: bool
     ) -> None:
         super().__init__()
         E, H = config.experts, config.expert_width
@@ -235,7 +224,7 @@ class ESMM(nn.Module):
     that comes without a click is allowed, and simply counts against the product.
     """
 
-    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: Draws) -> None:
         super().__init__()
         self._M = M
         self.hidden = GroupedLinear(M, inputs, config.expert_width, generator).alike()
@@ -282,18 +271,13 @@ class PredictorNetwork(nn.Module):
         layout: Layout,
         prevalence: np.ndarray,
         config: PredictorConfig,
-        generator: torch.Generator | None = None,
+        generator: Draws = None,
     ) -> None:
         super().__init__()
         objectives = len(prevalence)
         self._chained = config.network == "esmm"
-        self.embedding = Embedding(
-            layout,
-            config.embedding,
-            shrinkage=config.shrinkage,
-            rate=config.table_rate,
-            generator=generator,
-        )
+        about = {"shrinkage": config.shrinkage, "rate": config.table_rate}
+        self.embedding = Embedding(layout, config.embedding, generator=generator, **about)
         sides = self.embedding.sides
         inputs = (sides + sides * (sides - 1) // 2) * config.embedding
         self.top = _KINDS[config.network](inputs, objectives, config, generator)

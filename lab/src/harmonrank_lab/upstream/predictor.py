@@ -15,8 +15,6 @@ __all__ = [
 ]
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,18 +28,10 @@ import torch
 from harmonrank import __version__
 from harmonrank.metrics import logit, sigmoid
 from harmonrank.paper.training import Event, Finished
+from harmonrank.support import storage
 from harmonrank.support.errors import DataError, ModelFileError, UsageError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
-from harmonrank.support.storage import (
-    Array,
-    check_format,
-    new_file,
-    read_arrays,
-    read_json,
-    sha256,
-    write_arrays,
-    write_json,
-)
+from harmonrank.support.storage import Array, sha256
 from harmonrank.support.storage.stored import declared, restored, stored
 from harmonrank_lab.upstream.calibrator import CalibrationFacts, Calibrator, Whole
 from harmonrank_lab.upstream.embedding import Layout, Rows
@@ -142,14 +132,11 @@ class Member:
         tensors = self.network.state_dict()
         tensors.pop(_ONLY_TRAINING)
         weights = folder / f"{name}.safetensors"
-        write_arrays(weights, {k: v.numpy() for k, v in tensors.items()})
-        parts = {
-            "calibrator": asdict(self.calibrator),
-            "facts": self.facts.to_dict(),
-            "sha256": sha256(weights),
-        }
-        with new_file(folder / f"{name}.json", overwrite=True) as partial:
-            write_json(partial, parts)
+        storage.write_arrays(weights, {k: v.numpy() for k, v in tensors.items()})
+        parts: dict[str, Any] = {"calibrator": asdict(self.calibrator)}
+        parts |= {"facts": self.facts.to_dict(), "sha256": sha256(weights)}
+        with storage.new_file(folder / f"{name}.json", overwrite=True) as partial:
+            storage.write_json(partial, parts)
 
     @classmethod
     def load(
@@ -160,7 +147,7 @@ class Member:
         Raises:
             DataError: Weights or facts are missing, damaged, or of another network.
         """
-        form = read_json(folder / f"{name}.json", _Stored)
+        form = storage.read_json(folder / f"{name}.json", _Stored)
         weights = folder / f"{name}.safetensors"
         if not weights.is_file() or sha256(weights) != form.sha256:
             raise DataError(f"'{weights.name}' does not match its checksum")
@@ -168,10 +155,9 @@ class Member:
         state = network.state_dict()
         squares = state.pop(_ONLY_TRAINING)
         declared = {n: Array(tuple(value.shape), "float32") for n, value in state.items()}
-        arrays = read_arrays(weights, declared)
-        network.load_state_dict(
-            {n: torch.from_numpy(array) for n, array in arrays.items()} | {_ONLY_TRAINING: squares}
-        )
+        arrays = storage.read_arrays(weights, declared).items()
+        state = {name: torch.from_numpy(array) for name, array in arrays}
+        network.load_state_dict(state | {_ONLY_TRAINING: squares})
         form.calibrator.check(objectives)
         return cls(network, form.calibrator, form.facts)
 
@@ -247,8 +233,7 @@ class Predictor:
 
 def fingerprint(log: ImportedLog) -> str:
     """Return a digest of a log's content, by the checksums of its files."""
-    sums = {name: about["sha256"] for name, about in sorted(log.manifest["files"].items())}
-    return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
+    return storage.digest({name: about["sha256"] for name, about in log.manifest["files"].items()})
 
 
 def mean_score(members: Mapping[str, Member], rows: Rows) -> np.ndarray:
@@ -274,11 +259,13 @@ def save_predictor(predictor: Predictor, folder: Path) -> None:
     p = predictor
     kept = _Kept(p.config, p.encoder, p.log, p.folds, p.calibrator, tuple(p.members))
     parts, arrays = stored(kept)
-    write_arrays(folder / _ENCODER, arrays)
-    write_json(folder / MODEL, {"format": FORMAT, "harmonrank": __version__, "predictor": parts})
+    storage.write_arrays(folder / _ENCODER, arrays)
+    storage.write_json(
+        folder / MODEL, {"format": FORMAT, "harmonrank": __version__, "predictor": parts}
+    )
     files = [MODEL, _ENCODER]
     files += [f"{name}.{end}" for name in p.members for end in ("json", "safetensors")]
-    write_json(folder / _CHECKSUMS, {name: sha256(folder / name) for name in files})
+    storage.write_json(folder / _CHECKSUMS, {name: sha256(folder / name) for name in files})
 
 
 def load_predictor(path: str | Path) -> Predictor:
@@ -293,14 +280,16 @@ def load_predictor(path: str | Path) -> Predictor:
             f"'{path}' is not a saved predictor; make one with `harmonrank lab predict fit`."
         )
     try:
-        sums = read_json(path / _CHECKSUMS, dict[str, str])
+        sums = storage.read_json(path / _CHECKSUMS, dict[str, str])
         _check_sum(path, MODEL, sums)
-        document = read_json(path / MODEL, _Document)
-        check_format(f"'{path}' has predictor", document.format, document.harmonrank, FORMAT)
+        document = storage.read_json(path / MODEL, _Document)
+        storage.check_format(
+            f"'{path}' has predictor", document.format, document.harmonrank, FORMAT
+        )
         return _read(path, document.predictor, sums)
-    except ModelFileError:
-        raise
     except (DataError, UsageError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         reason = str(error).rstrip(".")
         raise ModelFileError(
             f"The saved predictor '{path}' is damaged: {reason}; fit it again."
@@ -325,9 +314,9 @@ def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
 
 def _read(path: Path, parts: Any, sums: Mapping[str, str]) -> Predictor:
     _check_sum(path, _ENCODER, sums)
-    kept = restored(_Kept, parts, read_arrays(path / _ENCODER, declared(_Kept, parts)))
-    names = (FULL, *(f"fold-{k}" for k in range(kept.folds.count if kept.folds else 0)))
-    names += tuple(f"{FINAL}{k}" for k in range(kept.config.refits))
+    kept = restored(_Kept, parts, storage.read_arrays(path / _ENCODER, declared(_Kept, parts)))
+    folds, finals = range(kept.folds.count if kept.folds else 0), range(kept.config.refits)
+    names = (FULL, *(f"fold-{k}" for k in folds), *(f"{FINAL}{k}" for k in finals))
     if kept.members != names:
         raise DataError(f"`members` must be {names}, got {kept.members}")
     for name in (f"{n}.{end}" for n in names for end in ("json", "safetensors")):

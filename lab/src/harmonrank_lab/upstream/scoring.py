@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "fusion_schema", "score_frame", "score_log", "score_rows"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +10,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Schema
-from harmonrank.data.reading import (
-    PIECE_ROWS,
-    ParquetWriter,
-    check_columns,
-    column_names,
-    count_rows,
-    pieces,
-)
-from harmonrank.engine import current_engine, in_order
+from harmonrank.data import Schema, reading
+from harmonrank.data.reading import ParquetWriter
 from harmonrank.support.errors import UsageError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.events import ScoredRows
-from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog
 from harmonrank_lab.upstream.predictor import Predictor, fingerprint
 from harmonrank_lab.upstream.side import spread
@@ -42,7 +34,7 @@ def score_log(
     *,
     most_rows: Mapping[str, int] | None = None,
     overwrite: bool = False,
-    on_event: Callable[[ScoredRows], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> Schema:
     """Write train, valid and test of a log as tables that a fusion can be fitted on.
 
@@ -75,13 +67,8 @@ def score_log(
     traits = None if users is None or not user_columns else users.select(user_columns)
     job = _Job(predictor, log, own, schema, traits, dict(most_rows or {}))
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
-        engine = current_engine()
-        if engine.name == "local":
-            for part in PARTS:
-                job.write(part, folder, on_event)
-        else:
-            for part in in_order(engine, _written_elsewhere, PARTS, job, folder):
-                on_event(ScoredRows(part, log.rows[part], log.rows[part]))
+        for part in PARTS:
+            job.write(part, folder, on_event)
         (folder / SCHEMA).write_text(schema.to_toml(), encoding="utf-8")
     return schema
 
@@ -97,11 +84,11 @@ class _Job:
     traits: pl.DataFrame | None
     most_rows: Mapping[str, int]
 
-    def write(self, part: str, folder: Path, on_event: Callable[[ScoredRows], None]) -> None:
+    def write(self, part: str, folder: Path, on_event: OnEvent) -> None:
         """Write the table of one part."""
         log, done = self.log, 0
         with ParquetWriter(folder / f"{part}.parquet") as writer:
-            for frame in log.batches(part, rows=PIECE_ROWS):
+            for frame in log.batches(part, rows=reading.PIECE_ROWS):
                 done += frame.height
                 frame = self._drawn(part, frame)
                 p = score_frame(self.predictor, frame, own=part if self.own else None)
@@ -128,13 +115,6 @@ class _Job:
         return frame.select(*kept, *scores, *truth)
 
 
-def _written_elsewhere(part: str, job: _Job, folder: Path) -> str:
-    """Write the table of one part on a worker."""
-    # A worker that was lost has left a part that is not whole; it is written from the beginning.
-    job.write(part, folder, lambda _: None)
-    return part
-
-
 def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
     """Return the schema of scored tables, and the user columns that are joined to the rows.
 
@@ -147,13 +127,8 @@ def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
         few = [n for n in c.users.categorical if 1 < users[n].n_unique() <= _CONTEXT_VALUES]
         named = [n for n in few if not n.startswith("onehot")]
         joined = [c.user, *named[:_USER_COLUMNS]]
-    schema = Schema(
-        {name: f"p_{name}" for name in c.objectives},
-        context=(*c.categorical, *joined[1:]),
-        request=c.request,
-        truth=dict(c.truth),
-    )
-    return schema, joined
+    scores, context = {name: f"p_{name}" for name in c.objectives}, (*c.categorical, *joined[1:])
+    return Schema(scores, context=context, request=c.request, truth=dict(c.truth)), joined
 
 
 def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = None) -> np.ndarray:
@@ -165,12 +140,8 @@ def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = 
         own: Which part of the predictor's own log they are of; None if of no part.
     """
     rows = predictor.encoder.rows(frame, labels=False)
-    if own == "train":
-        return _out_of_fold(predictor, frame, rows)
-    return predictor.score_valid(rows) if own == "valid" else predictor.score(rows)
-
-
-def _out_of_fold(predictor: Predictor, frame: pl.DataFrame, rows: Rows) -> np.ndarray:
+    if own != "train":
+        return predictor.score_valid(rows) if own == "valid" else predictor.score(rows)
     assert predictor.folds is not None
     fold = predictor.folds.of(frame)
     p = np.empty((len(rows), len(predictor.objectives)), np.float32)
@@ -186,7 +157,7 @@ def score_rows(
     output: str | Path,
     *,
     overwrite: bool = False,
-    on_event: Callable[[ScoredRows], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> int:
     """Write the rows of a parquet file, in order, with a score per objective; return their number.
 
@@ -194,18 +165,18 @@ def score_rows(
     that the predictor does not know are scored by what else the row tells.
     """
     source, output = Path(source), Path(output)
-    names = column_names(source)
-    check_columns(source, names, predictor.encoder.reads)
+    names = reading.column_names(source)
+    reading.check_columns(source, names, predictor.encoder.reads)
     added = [f"p_{name}" for name in predictor.objectives]
     for name in added:
         if name in names:
             raise UsageError(f"'{source}' has a column '{name}' already; drop or rename it.")
     check_output(output, overwrite=overwrite)
-    total, done = count_rows(source), 0
+    total, done = reading.count_rows(source), 0
     with (
         new_file(output, overwrite=overwrite) as partial,
         ParquetWriter(partial) as writer,
-        closing(pieces(source)) as frames,
+        closing(reading.pieces(source)) as frames,
     ):
         for frame in frames:
             p = score_frame(predictor, frame)

@@ -119,14 +119,11 @@ class SideFields:
         id_codes = IdCodes.fit(ids, counts, most)
         if frame is None or table is None:
             return cls(key, id_codes, {}, ContextEncoder(()), ())
-        values = {
-            name: frame[name].drop_nulls().value_counts(name="count") for name in table.categorical
-        }
-        large = {
-            name: IdCodes.fit(values[name][name].to_numpy(), values[name]["count"].to_numpy(), most)
-            for name in table.categorical
-            if frame.schema[name].is_integer() and frame[name].n_unique() > _MOST_VALUES
-        }
+        large = {}
+        for name in table.categorical:
+            if frame.schema[name].is_integer() and frame[name].n_unique() > _MOST_VALUES:
+                values = frame[name].drop_nulls().value_counts(name="count")
+                large[name] = IdCodes.fit(values[name].to_numpy(), values["count"].to_numpy(), most)
         named = [*(n for n in table.categorical if n not in large), *table.numeric]
         small = ContextEncoder.fit(typed(frame, named, table.numeric))
         return cls(key, id_codes, large, small, tuple(table.numeric))
@@ -165,10 +162,9 @@ class Side:
     def of(cls, fields: SideFields, frame: pl.DataFrame | None, offset: int) -> "Side":
         """Encode the table's entities and those that training saw without being in it."""
         seen = pl.DataFrame({fields.key: fields.id.known})
-        whole = (
-            seen if frame is None else frame.join(seen, on=fields.key, how="full", coalesce=True)
-        )
-        whole = whole.sort(fields.key)
+        if frame is not None:
+            seen = frame.join(seen, on=fields.key, how="full", coalesce=True)
+        whole = seen.sort(fields.key)
         ids = whole[fields.key].to_numpy()
         codes = np.zeros((len(ids) + 1, len(fields.slots)), np.int32)
         codes[:-1] = fields.encode(ids, whole)

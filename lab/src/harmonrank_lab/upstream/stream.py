@@ -3,7 +3,6 @@
 __all__ = ["Folds", "RowStream"]
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.data.reading import count_rows, read_piece
+from harmonrank.data.reading import ahead, count_rows, read_piece
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
@@ -142,18 +141,11 @@ class RowStream:
 
     def epoch(self, seed: int, epoch: int, first_pool: int = 0) -> Iterator[Rows]:
         """Yield shuffled pools, each read while the one before it is used."""
-        pools = self.pools(seed, epoch)
-
-        def read(number: int) -> Rows:
-            return Rows.join([self._read(group) for group in pools[number]])
-
-        with ThreadPoolExecutor(1) as thread:
-            coming = None
-            for number in range(first_pool, len(pools)):
-                rows = read(number) if coming is None else coming.result()
-                coming = thread.submit(read, number + 1) if number + 1 < len(pools) else None
-                rng = np.random.default_rng([seed, epoch, number])
-                yield rows.take(rng.permutation(len(rows)))
+        pools = self.pools(seed, epoch)[first_pool:]
+        read = ahead(lambda pool: Rows.join([self._read(group) for group in pool]), pools)
+        for number, rows in enumerate(read, first_pool):
+            rng = np.random.default_rng([seed, epoch, number])
+            yield rows.take(rng.permutation(len(rows)))
 
     def _read(self, group: _Group) -> Rows:
         frame = read_piece(group.path, group.first, group.rows, self._columns)

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.reading import ParquetWriter, writing
+from harmonrank.metrics import sigmoid
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage import new_folder, write_json
-from harmonrank_lab.worlds.raw import Block, KuaiRandWorld, TenrecWorld, probability
+from harmonrank_lab.worlds.raw import Block, KuaiRandWorld, TenrecWorld
 
 TRUTH = "truth.json"
 """The file that tells a simulated log from any other folder."""
@@ -53,35 +54,22 @@ def simulate_log(
                 files[name] = files.get(name, 0) + block.frame.height
                 if on_rows is not None:
                     on_rows(sum(files.values()))
-        summary = {
-            "world": world.name,
-            "users": world.users,
-            "items": world.items,
-            "rows": rows,
-            "seed": seed,
-            "files": files,
-            **judge.summary(world.truth.names),
-        }
+        summary = {"world": world.name, "users": world.users, "items": world.items, "rows": rows}
+        summary |= {"seed": seed, "files": files, **judge.summary(world.truth.names)}
         write_json(folder / TRUTH, summary)
     return summary
 
 
-class _Writer:
+class _Writer(ExitStack):
     """Appends blocks to their csv files and to truth.parquet."""
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
-        self._folder, self._names, self._stack = folder, names, ExitStack()
+        super().__init__()
+        self._folder, self._names = folder, names
         self._streams: dict[str, BinaryIO] = {}
-        self._truth = self._stack.enter_context(
-            # Probabilities hardly compress.
-            ParquetWriter(folder / "truth.parquet", compression="uncompressed")
-        )
-
-    def __enter__(self) -> "_Writer":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+        # Probabilities hardly compress.
+        truth = ParquetWriter(folder / "truth.parquet", compression="uncompressed")
+        self._truth = self.enter_context(truth)
 
     def add(self, block: Block) -> None:
         name = block.file.path
@@ -89,10 +77,10 @@ class _Writer:
         if first:
             target = self._folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._streams[name] = self._stack.enter_context(target.open("wb"))
+            self._streams[name] = self.enter_context(target.open("wb"))
         with writing():
             block.frame.write_csv(self._streams[name], include_header=first)
-        p = probability(block.logits)
+        p = sigmoid(block.logits)
         self._truth.put(pl.DataFrame(p, [f"true_{name}" for name in self._names]))
 
 
@@ -109,7 +97,7 @@ class _Judge:
     def add(self, block: Block) -> None:
         bins = (block.logits + _REACH) * (_BINS / (2 * _REACH))
         bins = np.clip(bins, 0, _BINS - 1).astype(np.int64)
-        p = probability(block.logits)
+        p = sigmoid(block.logits)
         for m, column in enumerate(bins.T):
             shown = np.bincount(column, minlength=_BINS)
             for store, positive in ((self._truth, p[:, m]), (self._labels, block.labels[:, m])):
@@ -121,12 +109,9 @@ class _Judge:
             return dict(zip(names, values.tolist(), strict=True))
 
         positives, shown = self._labels[0].sum(1), self._labels.sum((0, 2))
-        return {
-            "rate": named(positives / shown),
-            "positives": {name: int(n) for name, n in named(positives).items()},
-            "auc": named(_auc(*self._truth)),
-            "auc_on_labels": named(_auc(*self._labels)),
-        }
+        counts = {name: int(n) for name, n in named(positives).items()}
+        areas = {"auc": named(_auc(*self._truth)), "auc_on_labels": named(_auc(*self._labels))}
+        return {"rate": named(positives / shown), "positives": counts, **areas}
 
 
 def _auc(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

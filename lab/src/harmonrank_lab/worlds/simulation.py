@@ -59,26 +59,20 @@ def with_kinds(
         seed: Decides the labels.
         known: Whether truth columns are written.
     """
-    rng = np.random.default_rng([*seed, 0x1D5])
-    u = rng.random(truth.shape)
+    u = np.random.default_rng([*seed, 0x1D5]).random(truth.shape)
     columns: dict[str, pl.Series] = {}
-    happened: dict[str, np.ndarray] = {}
+    happened = dict(zip(schema.names, (u < truth).T, strict=True))
     for m, name in enumerate(schema.names):
-        p = truth[:, m]
-        happened[name] = u[:, m] < p
+        p, graded = truth[:, m], name in schema.graded
         label: np.ndarray = happened[name].astype(np.uint8)
-        if name in schema.graded:
+        if graded:
             # As u is below p here, u/p is even on [0, 1].
             label = np.where(happened[name], _seconds(1 - u[:, m] / p, p), 0.0)
-            if known:
-                columns[schema.truth[name]] = pl.Series(_density(p))
         columns[name] = pl.Series(label)
-        if known and name not in schema.graded:
-            columns[schema.truth[name]] = pl.Series(p)
+        if known:
+            columns[schema.truth[name]] = pl.Series(_density(p) if graded else p)
     for name in schema.given:
-        shown = np.ones(frame.height, dtype=bool)
-        for parent in lineage(name, schema.given):
-            shown &= happened[parent]
+        shown = np.all([happened[parent] for parent in lineage(name, schema.given)], axis=0)
         hidden = pl.Series(~shown)
         columns[name] = pl.select(pl.when(hidden).then(None).otherwise(columns[name])).to_series()
     return frame.with_columns(**columns)

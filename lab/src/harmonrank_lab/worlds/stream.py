@@ -104,16 +104,16 @@ class SimulatedStream:
         rows = as_frame(self.world, sample)
         number = pl.Series(first + np.arange(rows.height))
         own = [pl.col(name).cast(self.form.types[name]) for name in self.form.columns]
+        request = rows["request_id"]
         shown = rows.select(
-            pl.lit("exposure").alias("event"),
-            rows["request_id"].cast(pl.String).alias("request"),
-            number.cast(pl.String).alias("item"),
-            pl.Series("time", times).cast(self.form.types["time"]),
-            ((rows["request_id"] * _SPREAD) % _USERS).cast(pl.String).alias("user"),
+            event=pl.lit("exposure"),
+            request=request.cast(pl.String),
+            item=number.cast(pl.String),
+            time=pl.Series(times).cast(self.form.types["time"]),
+            user=((request * _SPREAD) % _USERS).cast(pl.String),
             # A request is numbered by its first row.
-            (number - rows["request_id"] + 1).alias("position"),
-            *own,
-        )
+            position=number - request + 1,
+        ).hstack(rows.select(own))
         parts = [self._arriving(shown, times, disorder)]
         common = shown.select("request", "item", "user")
         objectives = self.schema.names
@@ -122,11 +122,9 @@ class SimulatedStream:
             mean = _LONGEST_DELAY * (len(objectives) - m) / len(objectives)
             given = times[chosen] + delays.exponential(mean, len(chosen)).astype(np.int64)
             told = common[chosen].with_columns(
-                pl.lit("feedback").alias("event"),
-                pl.Series("time", given).cast(self.form.types["time"]),
-                pl.lit(name).alias("objective"),
-                pl.lit(1.0).alias("value"),
-            )
+                event=pl.lit("feedback"), objective=pl.lit(name), value=pl.lit(1.0),
+                time=pl.Series(given).cast(self.form.types["time"]),
+            )  # fmt: skip
             parts.append(self._arriving(told, given, disorder))
         return parts
 

@@ -17,7 +17,7 @@ from harmonrank.worlds import Sample, block_generator, draw_requests, sample_blo
 from harmonrank_lab.upstream import Predictor, PredictorConfig, fit_predictor
 from harmonrank_lab.upstream.logs import ImportedLog, find_kuairand, import_log
 from harmonrank_lab.upstream.scoring import score_frame
-from harmonrank_lab.worlds.raw import KuaiRandWorld, probability
+from harmonrank_lab.worlds.raw import KuaiRandWorld
 from harmonrank_lab.worlds.raw_simulation import simulate_log
 
 Floats = NDArray[np.float64]
@@ -72,28 +72,21 @@ class RedrawnTruth:
         z, M = logit(scores), scores.shape[1]
         inputs = M + sum(sizes.values())
         # A unit sees all scores, and the context about as strongly as one of them.
-        hidden = (
-            rng.standard_normal((inputs, _UNITS))
-            * np.where(np.arange(inputs) < M, 0.6, 0.4)[:, None]
-        )
+        reach = np.where(np.arange(inputs) < M, 0.6, 0.4)[:, None]
+        hidden = rng.standard_normal((inputs, _UNITS)) * reach
         offset = rng.standard_normal(_UNITS)
         empty = np.zeros((1 + inputs + _UNITS, M))
         net = cls(sizes, z.mean(0), z.std(0), hidden, offset, empty)
         X = net._features(scores, context)
-        weights = np.stack([_logistic(X, column) for column in truth.T], axis=1)
-        return cls(sizes, net.centre, net.spread, hidden, offset, weights)
+        return replace(net, weights=np.stack([_logistic(X, column) for column in truth.T], axis=1))
 
     def __call__(self, scores: Floats, context: Mapping[str, NDArray[np.int16]]) -> Floats:
         """Return p, (rows, objectives)."""
         return sigmoid(self._features(scores, context) @ self.weights)
 
     def _features(self, scores: Floats, context: Mapping[str, NDArray[np.int16]]) -> Floats:
-        x = np.hstack(
-            [
-                (logit(scores) - self.centre) / self.spread,
-                *(np.eye(size)[context[name]] for name, size in self.sizes.items()),
-            ]
-        )
+        one_hot = (np.eye(size)[context[name]] for name, size in self.sizes.items())
+        x = np.hstack([(logit(scores) - self.centre) / self.spread, *one_hot])
         return np.hstack([np.ones((len(x), 1)), x, np.tanh(x @ self.hidden + self.offset)])
 
 
@@ -214,9 +207,8 @@ def train_world(
         raw, log = Path(scratch) / "raw", Path(scratch) / "log"
         simulate_log(source, rows, raw, seed=draw)
         import_log(find_kuairand(raw), log)
-        predictor = fit_predictor(
-            ImportedLog.open(log), Path(scratch) / "predictor", _NETWORK, folds=0, seed=draw
-        )
+        fitted = Path(scratch) / "predictor"
+        predictor = fit_predictor(ImportedLog.open(log), fitted, _NETWORK, folds=0, seed=draw)
     traits, sizes = _traits(source)
     return _with_truth(TrainedWorld(name, source, predictor, traits, sizes), draw)
 
@@ -235,11 +227,8 @@ def _with_truth(world: TrainedWorld, draw: int) -> TrainedWorld:
     blocks = [
         world.scored(block_generator(draw, block, _FIT_KEY), block) for block in range(_FIT_BLOCKS)
     ]
-    truth = RedrawnTruth.fit(
-        np.concatenate([drawn.scores for drawn, _ in blocks]),
-        {k: np.concatenate([drawn.context[k] for drawn, _ in blocks]) for k in world.context},
-        world.context,
-        np.concatenate([probability(z) for _, z in blocks]),
-        np.random.default_rng([draw, _FIT_KEY]),
-    )
-    return replace(world, truth=truth)
+    scores = np.concatenate([drawn.scores for drawn, _ in blocks])
+    context = {k: np.concatenate([drawn.context[k] for drawn, _ in blocks]) for k in world.context}
+    known = np.concatenate([sigmoid(z) for _, z in blocks])
+    rng = np.random.default_rng([draw, _FIT_KEY])
+    return replace(world, truth=RedrawnTruth.fit(scores, context, world.context, known, rng))

@@ -3,6 +3,7 @@
 from harmonrank.data.reading.parquet import (
     PIECE_ROWS,
     ParquetWriter,
+    ahead,
     count_rows,
     pieces,
     read_piece,
@@ -23,6 +24,7 @@ __all__ = [
     "ParquetWriter",
     "Source",
     "TableFiles",
+    "ahead",
     "check_columns",
     "column_names",
     "count_rows",

@@ -1,7 +1,5 @@
 """Analyse: from a log to lifts with intervals, and to the checks that say whether to trust them."""
 
-__all__ = ["analyse", "lift_of"]
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp
@@ -11,16 +9,8 @@ import numpy as np
 
 from harmonrank.data.reading import Source
 from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank_lab.experiments.ab._checks import (
-    SPLITS,
-    UserMoments,
-    aa_check,
-    holm,
-    log_ratio,
-    moments_of,
-    sample_ratio,
-    two_sided_p,
-)
+from harmonrank_lab.experiments.ab import _checks as checks
+from harmonrank_lab.experiments.ab._checks import SPLITS, UserMoments, log_ratio, two_sided_p
 from harmonrank_lab.experiments.ab._read import read_users
 from harmonrank_lab.experiments.ab._result import Analysis, Lift, Mean
 
@@ -90,36 +80,21 @@ def analyse(
     arms = (control, *(name for name in users.arms if name != control))
     count = np.ones_like(users.count) if per == "user" else users.count
     groups = np.stack([users.arm == users.arms.index(name) for name in arms])
-    moments = [moments_of(group[None], count, users.sums) for group in groups]
-    lifts = [
-        lift
-        for name, treated in zip(arms[1:], moments[1:], strict=True)
-        for lift in _lifts(name, outcomes, moments[0], treated, level)
-    ]
+    moments = [checks.moments_of(group[None], count, users.sums) for group in groups]
+    treated = zip(arms[1:], moments[1:], strict=True)
+    lifts = [x for name, m in treated for x in _lifts(name, outcomes, moments[0], m, level)]
     # An A/A arm answers no question, so it does not make the others harder to answer.
-    adjusted = holm([_NAN if lift.arm == aa_arm else lift.p for lift in lifts])
-    judged = (
-        _judged(replace(lift, p_holm=p), aa_arm, unwanted, level)
-        for lift, p in zip(lifts, adjusted, strict=True)
-    )
+    adjusted = checks.holm([_NAN if lift.arm == aa_arm else lift.p for lift in lifts])
+    pairs = zip(lifts, adjusted, strict=True)
+    judged = (_judged(replace(lift, p_holm=p), aa_arm, unwanted, level) for lift, p in pairs)
+    means = (m for a, s in zip(arms, moments, strict=True) for m in _means(a, outcomes, s))
+    seen = {name: int(group.sum()) for name, group in zip(arms, groups, strict=True)}
+    aa = checks.aa_check(outcomes, count[groups[0]], users.sums[groups[0]], splits)
     return Analysis(
-        outcomes=tuple(outcomes),
-        arms=arms,
-        control=control,
-        aa_arm=aa_arm,
-        per=per,
-        level=level,
-        rows=users.rows,
-        crossed_users=users.crossed_users,
-        skipped_rows=users.skipped_rows,
-        means=tuple(m for a, s in zip(arms, moments, strict=True) for m in _means(a, outcomes, s)),
-        lifts=tuple(judged),
-        sample_ratio=sample_ratio(
-            {name: int(group.sum()) for name, group in zip(arms, groups, strict=True)}, split
-        ),
-        aa=aa_check(outcomes, count[groups[0]], users.sums[groups[0]], splits),
-        unwanted=tuple(unwanted),
-    )
+        tuple(outcomes), arms, control, aa_arm, per, level,
+        *(users.rows, users.crossed_users, users.skipped_rows), tuple(means), tuple(judged),
+        checks.sample_ratio(seen, split), aa, tuple(unwanted),
+    )  # fmt: skip
 
 
 def _means(arm: str, outcomes: Sequence[str], moments: UserMoments) -> list[Mean]:
@@ -133,18 +108,16 @@ def _means(arm: str, outcomes: Sequence[str], moments: UserMoments) -> list[Mean
 def _lifts(
     arm: str, outcomes: Sequence[str], control: UserMoments, treated: UserMoments, level: float
 ) -> list[Lift]:
-    ratios, errors = log_ratio(control, treated)
     change = (treated.mean - control.mean)[0]
     reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(treated.variance + control.variance)[0]
-    return [
-        replace(
-            lift_of(arm, outcome, float(ratios[0, i]), float(errors[0, i]), level),
-            change=float(change[i]),
-            change_low=float(change[i] - reach[i]),
-            change_high=float(change[i] + reach[i]),
-        )
-        for i, outcome in enumerate(outcomes)
-    ]
+    columns = [values[0] for values in log_ratio(control, treated)]
+    columns += [change, change - reach, change + reach]
+    lifts = []
+    for outcome, *numbers in zip(outcomes, *columns, strict=True):
+        ratio, error, middle, low, high = map(float, numbers)
+        lift = lift_of(arm, outcome, ratio, error, level)
+        lifts.append(replace(lift, change=middle, change_low=low, change_high=high))
+    return lifts
 
 
 def lift_of(arm: str, outcome: str, ratio: float, error: float, level: float) -> Lift:
@@ -157,16 +130,9 @@ def lift_of(arm: str, outcome: str, ratio: float, error: float, level: float) ->
     normal = NormalDist()
     z = normal.inv_cdf((1 + level) / 2)
     p = float(two_sided_p(ratio / error)) if error > 0 else 1.0 if ratio == 0 else _NAN
-    return Lift(
-        arm,
-        outcome,
-        _percent(ratio),
-        _percent(ratio - z * error),
-        _percent(ratio + z * error),
-        p=p,
-        p_holm=_NAN,
-        detectable=_percent((z + normal.inv_cdf(_POWER)) * error),
-    )
+    lift, low, high = (_percent(ratio + k * error) for k in (0, -z, z))
+    detectable = _percent((z + normal.inv_cdf(_POWER)) * error)
+    return Lift(arm, outcome, lift, low, high, p, _NAN, detectable)
 
 
 def _judged(lift: Lift, aa_arm: str | None, unwanted: Sequence[str], level: float) -> Lift:

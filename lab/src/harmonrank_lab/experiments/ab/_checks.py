@@ -1,21 +1,8 @@
 """Checks of an experiment: sums over users, is the split as intended, do halves of an arm agree?"""
 
-__all__ = [
-    "UserMoments",
-    "aa_check",
-    "aa_p_values",
-    "holm",
-    "log_ratio",
-    "moments_of",
-    "paired_log_ratio",
-    "sample_ratio",
-    "two_sided_p",
-]
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, erfc
@@ -35,8 +22,7 @@ _MOST = 1e100
 """Of a part of the split, so that their sum is finite."""
 
 
-@dataclass(frozen=True)
-class UserMoments:
+class UserMoments(NamedTuple):
     """Sums over users of n (what is divided by), y (the outcomes) and their products.
 
     All arrays may have leading axes: one entry per group of users. y, yy and ny end in the
@@ -70,14 +56,7 @@ class UserMoments:
 
     def without(self, part: "UserMoments") -> "UserMoments":
         """Return the moments of the users that are not in a part of these."""
-        return UserMoments(
-            self.users - part.users,
-            self.n - part.n,
-            self.nn - part.nn,
-            self.y - part.y,
-            self.yy - part.yy,
-            self.ny - part.ny,
-        )
+        return UserMoments(*(a - b for a, b in zip(self, part, strict=True)))
 
 
 def moments_of(groups: Array, count: Array, sums: Array) -> UserMoments:
@@ -94,9 +73,8 @@ def moments_of(groups: Array, count: Array, sums: Array) -> UserMoments:
     weights = groups.astype(np.float64, copy=False)
     of_count = weights @ np.stack([np.ones_like(count), count, count**2], axis=1)
     users, n, nn = np.moveaxis(of_count, -1, 0)
-    return UserMoments(
-        users, n, nn, weights @ sums, weights @ sums**2, weights @ (sums * count[:, None])
-    )
+    y, yy, ny = (weights @ of for of in (sums, sums**2, sums * count[:, None]))
+    return UserMoments(users, n, nn, y, yy, ny)
 
 
 def log_ratio(control: UserMoments, treated: UserMoments) -> tuple[Array, Array]:
@@ -178,12 +156,12 @@ def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) ->
             f"The split must give each arm ({', '.join(users)}) a part above 0 up to {_MOST:g}. "
             f"Got {', '.join(f'{arm}={part:g}' for arm, part in wanted.items())}."
         )
-    total, parts = sum(users.values()), sum(wanted.values())
-    shares = {arm: wanted[arm] / parts for arm in users}
-    expected = {arm: total * share for arm, share in shares.items()}
-    x = sum((users[arm] - expected[arm]) ** 2 / expected[arm] for arm in users)
+    shares = {arm: wanted[arm] / sum(wanted.values()) for arm in users}
+    seen, expected = np.array(list(users.values())), np.array(list(shares.values()))
+    expected = expected * seen.sum()
+    x = float(((seen - expected) ** 2 / expected).sum())
     p = float(chdtrc(len(users) - 1, x))
-    return SampleRatio(dict(users), shares, float(x), p, p < _ALARM)
+    return SampleRatio(dict(users), shares, x, p, p < _ALARM)
 
 
 def aa_check(
@@ -222,5 +200,4 @@ def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int) -> np.ndarray:
 
 
 def _added(parts: Sequence[UserMoments]) -> UserMoments:
-    names = ("users", "n", "nn", "y", "yy", "ny")
-    return UserMoments(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in names))
+    return UserMoments(*(np.sum(sums, axis=0) for sums in zip(*parts, strict=True)))

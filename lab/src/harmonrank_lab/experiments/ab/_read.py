@@ -1,23 +1,13 @@
 """UserSums: an experiment's log, added up by user, with memory for the users alone."""
 
-__all__ = ["read_users"]
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from harmonrank.data.reading import (
-    Source,
-    TableFiles,
-    check_columns,
-    column_names,
-    describe,
-    is_paths,
-    open_table,
-    reading,
-)
+from harmonrank.data import reading as files_of
+from harmonrank.data.reading import Source, TableFiles, describe
 from harmonrank.support.errors import DataError, UsageError
 
 _PIECE_ROWS = 2_000_000
@@ -25,43 +15,29 @@ _PIECE_ROWS = 2_000_000
 _ROWS, _COUNT = "rows", "count"
 
 
-def grouped_sums(
-    source: Source,
-    columns: Sequence[str],
-    query: Callable[[pl.LazyFrame], pl.LazyFrame],
-    keys: Sequence[str],
-    *,
-    text: Sequence[str] = (),
-) -> pl.DataFrame:
-    """Return the sums of groups of rows; memory grows with the groups, not with the rows.
+Query = Callable[[pl.LazyFrame], pl.LazyFrame]
+"""From the lazy columns of some rows to a row per user and arm, of their sums."""
 
-    Args:
-        source: A file or data frame.
-        columns: The columns that the query sees.
-        query: From the lazy columns of some rows to a row per group, of its keys and its sums.
-        keys: What the query's result is grouped by.
-        text: Columns that a csv file must not take for numbers, such as ids.
-    """
-    columns = list(dict.fromkeys(columns))
-    check_columns(source, column_names(source), columns)
-    if not is_paths(source):
-        return query(open_table(source, columns).lazy()).collect(engine="streaming")
+
+def _sums(source: Source, columns: list[str], query: Query) -> pl.DataFrame:
+    """Return the sums of users and arms; memory grows with the users, not with the rows."""
+    files_of.check_columns(source, files_of.column_names(source), columns)
+    if not files_of.is_paths(source):
+        return query(files_of.open_table(source, columns).lazy()).collect(engine="streaming")
     files = TableFiles.of(source)
-    with reading(files.paths[0], files.kind):
-        parts = files.scans(columns, text)
+    with files_of.reading(files.paths[0], files.kind):
+        # User and arm are text, whatever a csv file has in them.
+        parts = files.scans(columns, columns[:2])
         if files.kind == "csv":
-            lazy = pl.concat(parts, how="vertical_relaxed")
-            return query(lazy).collect(engine="streaming")
-        return _piecewise(parts, query, list(keys))
+            return query(pl.concat(parts, how="vertical_relaxed")).collect(engine="streaming")
+        return _piecewise(parts, query)
 
 
-def _piecewise(
-    files: list[pl.LazyFrame], query: Callable[[pl.LazyFrame], pl.LazyFrame], keys: list[str]
-) -> pl.DataFrame:
+def _piecewise(files: list[pl.LazyFrame], query: Query) -> pl.DataFrame:
     """Sum up piece by piece: the engine alone reads far ahead of what it has summed up."""
 
     def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-        return pl.concat(parts).group_by(keys).agg(pl.all().sum())
+        return pl.concat(parts).group_by("user", "arm").agg(pl.all().sum())
 
     parts = [query(files[0].head(0)).collect()]
     for lazy in files:
@@ -125,7 +101,7 @@ def read_users(
         keys = [pl.col(user).alias("user"), pl.col(arm).cast(pl.String).alias("arm")]
         return lazy.group_by(keys).agg(pl.len().alias(_ROWS), count.alias(_COUNT), *named)
 
-    frame = grouped_sums(source, columns, query, ["user", "arm"], text=(user, arm))
+    frame = _sums(source, columns, query)
     _check_values(name, frame, dict(zip(map(str, range(len(outcomes))), outcomes, strict=True)))
     if impressions and not (frame[_COUNT].is_finite() & (frame[_COUNT] >= 0)).all():
         raise DataError(f"{name}: '{impressions}' must be numbers from 0 up; repair those rows.")

@@ -1,7 +1,5 @@
 """Analysis: what an experiment's log says, as plain numbers."""
 
-__all__ = ["AACheck", "Analysis", "Lift", "Mean", "SampleRatio", "with_nan"]
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self

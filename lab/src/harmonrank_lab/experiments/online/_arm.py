@@ -1,20 +1,5 @@
 """Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
 
-__all__ = [
-    "RANDOMISED",
-    "Arm",
-    "FixedArm",
-    "Impressions",
-    "candidate_scores",
-    "matured",
-    "newest",
-    "rows_of",
-    "serve",
-    "shown_log",
-    "shown_requests",
-    "true_values",
-]
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -119,13 +104,9 @@ def newest(rows: Sequence[Impressions], schema: Schema, most: int) -> Log:
         return np.concatenate(list(parts))[-most:]
 
     context = {name: joined(part.context[name] for part in kept) for name in schema.context}
-    return Log(
-        schema,
-        joined(part.scores for part in kept),
-        pl.DataFrame(context),
-        joined(part.labels for part in kept),
-        joined(part.request for part in kept),
-    )
+    scores, labels = joined(part.scores for part in kept), joined(part.labels for part in kept)
+    request = joined(part.request for part in kept)
+    return Log(schema, scores, pl.DataFrame(context), labels, request)
 
 
 class Arm:

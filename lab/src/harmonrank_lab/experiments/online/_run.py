@@ -1,9 +1,8 @@
 """Run: the closed loop of serving, answers, delayed labels and learning, hour by hour."""
 
-__all__ = ["run_online"]
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -13,18 +12,13 @@ import polars as pl
 from harmonrank.data import Schema, hash_shares
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.events import OnEvent
 from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.ab import Lift, analyse, lift_of, paired_log_ratio
+from harmonrank_lab.experiments.online import _traffic
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
-from harmonrank_lab.experiments.online._traffic import (
-    ARMS,
-    Hour,
-    HourEnded,
-    OnlineConfig,
-    OnlineResult,
-    Traffic,
-)
+from harmonrank_lab.experiments.online._traffic import Hour, HourEnded, OnlineConfig, OnlineResult
 from harmonrank_lab.worlds import World
 
 LEVEL = 0.95
@@ -64,12 +58,8 @@ class Ledger:
     def end_day(self, day: int, names: np.ndarray) -> None:
         """Close a day; `names` has the arm of every user."""
         came = np.flatnonzero(self._shown)
-        columns = {
-            "user_id": came,
-            "arm": names[came],
-            "day": np.full(len(came), day, np.int16),
-            "impressions": self._shown[came],
-        }
+        columns = {"user_id": came, "arm": names[came], "day": np.full(len(came), day, np.int16)}
+        columns["impressions"] = self._shown[came]
         columns |= {name: self._came[came, m] for m, name in enumerate(self._objectives)}
         self.frames.append(pl.DataFrame(columns))
         self.expected.append(self._would)
@@ -83,14 +73,10 @@ class Ledger:
         """Return the lifts by true chance, of the same users in all arms."""
         total = {arm: sum(day[arm] for day in self.expected) for arm in self._arms}
         lifts = []
-        for arm in self._arms:
-            if arm == base:
-                continue
-            ratios, errors = paired_log_ratio(np.asarray(total[base]), np.asarray(total[arm]))
-            lifts += [
-                lift_of(arm, name, float(ratio), float(error), LEVEL)
-                for name, ratio, error in zip(self._objectives, ratios, errors, strict=True)
-            ]
+        for arm in (name for name in self._arms if name != base):
+            both = paired_log_ratio(np.asarray(total[base]), np.asarray(total[arm]))
+            for name, ratio, error in zip(self._objectives, *both, strict=True):
+                lifts.append(lift_of(arm, name, float(ratio), float(error), LEVEL))
         return tuple(lifts)
 
 
@@ -98,8 +84,8 @@ def run_online(
     world: World | str,
     *,
     seed: int = 0,
-    arms: Mapping[str, str | Method] | Sequence[str] = tuple(ARMS),
-    progress: Callable[[HourEnded], None] | None = None,
+    arms: Mapping[str, str | Method] | Sequence[str] = tuple(_traffic.ARMS),
+    progress: OnEvent | None = None,
     **rules: Any,
 ) -> OnlineResult:
     """Run an experiment on a simulated platform.
@@ -118,7 +104,7 @@ def run_online(
         progress: Called after every hour.
         rules: Other fields of `OnlineConfig`: users, days, hours, requests_per_hour, and more.
     """
-    given = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
+    given = dict(arms) if isinstance(arms, Mapping) else {a: _traffic.ARMS.get(a, a) for a in arms}
     fixed = {name: arm for name, arm in given.items() if isinstance(arm, Method)}
     named = {name: arm.name if isinstance(arm, Method) else arm for name, arm in given.items()}
     config = OnlineConfig(arms=named, **rules)
@@ -149,7 +135,7 @@ class _Experiment:
         self._schema = Schema(schema.objectives, schema.context, schema.request)
         for model in fixed.values():
             _check_columns(world, self._schema, model)
-        self._traffic = Traffic(world, config, seed)
+        self._traffic = _traffic.Traffic(world, config, seed)
         self._curve = config.examination()
         self._delay, self._wait = config.delay(world.objectives), config.wait(world.objectives)
         share = hash_shares(np.arange(config.users), f"online-{seed}")
@@ -157,7 +143,7 @@ class _Experiment:
         self._ledger = Ledger(config.users, world.objectives, tuple(config.arms))
         self._requests = 0
 
-    def run(self, progress: Callable[[HourEnded], None]) -> OnlineResult:
+    def run(self, progress: OnEvent) -> OnlineResult:
         config, arms = self._config, self._first_arms()
         names = np.array(config.groups)[self._group]
         for hour in self._traffic.hours():
@@ -175,18 +161,14 @@ class _Experiment:
         config = self._config
         hours = self._traffic.warmup() if len(self._fixed) < len(config.arms) else ()
         warmup = [self._shuffled(hour) for hour in hours]
+        learner = partial(
+            Arm, schema=self._schema, warmup=warmup, window_rows=config.window_rows, seed=self._seed
+        )
         try:
             return {
                 name: FixedArm(self._fixed[name], self._schema)
                 if name in self._fixed
-                else Arm(
-                    method,
-                    self._schema,
-                    warmup,
-                    window_rows=config.window_rows,
-                    seed=self._seed,
-                    options=config.options.get(name),
-                )
+                else learner(method, options=config.options.get(name))
                 for name, method in config.arms.items()
             }
         except DataError as error:
@@ -216,29 +198,16 @@ class _Experiment:
                 arms[name].remember(rows_of(hour, answer, mine, self._delay, self._wait))
 
     def _result(self) -> OnlineResult:
-        config, ledger, log = self._config, self._ledger, self._ledger.log()
-
+        config, world, log = self._config, self._world, self._ledger.log()
         settings = {k: v for k, v in asdict(config).items() if k != "arms"}
+        settings |= {"examination": self._curve.tolist(), "wait_hours": self._wait}
+        settings["delays"] = dict(zip(world.objectives, self._delay.tolist(), strict=True))
+        analysis = analyse(
+            log, outcomes=world.objectives, impressions="impressions",
+            control=config.base, aa_arm=config.aa_arm,
+        )  # fmt: skip
+        exact, seconds = self._ledger.exact(config.base), perf_counter() - self._started
         return OnlineResult(
-            world=self._world.name,
-            seed=self._seed,
-            objectives=self._world.objectives,
-            arms=dict(config.arms),
-            settings=settings
-            | {
-                "examination": self._curve.tolist(),
-                "delays": dict(zip(self._world.objectives, self._delay.tolist(), strict=True)),
-                "wait_hours": self._wait,
-            },
-            requests=self._requests,
-            analysis=analyse(
-                log,
-                outcomes=self._world.objectives,
-                control=config.base,
-                impressions="impressions",
-                aa_arm=config.aa_arm,
-            ),
-            exact=ledger.exact(config.base),
-            log=log,
-            seconds=perf_counter() - self._started,
-        )
+            world.name, self._seed, world.objectives, dict(config.arms), settings,
+            self._requests, analysis, exact, log, seconds,
+        )  # fmt: skip

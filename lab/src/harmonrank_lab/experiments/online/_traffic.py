@@ -4,12 +4,10 @@ Nothing of the traffic depends on the arms: every draw belongs to a request and 
 two arms that show the same item at the same place get the same answer.
 """
 
-__all__ = ["ARMS", "Hour", "HourEnded", "OnlineConfig", "OnlineResult", "Traffic"]
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
@@ -22,21 +20,17 @@ from harmonrank_lab.experiments.ab import Analysis, Lift
 from harmonrank_lab.experiments.ab._result import with_nan
 from harmonrank_lab.worlds import World, draw_candidates
 
+if TYPE_CHECKING:
+    from harmonrank.cli.parts import Show
+
 BASE = "base"
 """The arm that lifts are measured against."""
 
 ARMS = {BASE: "mbce", "rl": "reinforce", "ours": "harmonrank"}
 """The arms of the paper's experiment and the method of each."""
 
-DELAYS = {
-    "click": 0.0,
-    "long_view": 0.05,
-    "like": 0.1,
-    "comment": 0.25,
-    "share": 0.25,
-    "follow": 0.5,
-    "buy": 2.0,
-}
+DELAYS = {"click": 0.0, "long_view": 0.05, "like": 0.1, "comment": 0.25, "share": 0.25}
+DELAYS |= {"follow": 0.5, "buy": 2.0}
 """Mean hours from an impression to its label, exponential; an objective not named here has 0.5."""
 
 _OTHER_DELAY = 0.5
@@ -90,12 +84,10 @@ class OnlineConfig:
             )
         if len(self.arms) + self.aa < 2:
             raise UsageError(f"`arms` must name at least two arms. Got {list(self.arms)}.")
-        for name in self.options:
-            if name not in self.arms:
-                raise UsageError(f"There is no arm '{name}'. {did_you_mean(name, self.arms)}")
-        for method in self.arms.values():
-            if method not in METHODS:
-                raise UsageError(f"There is no method '{method}'. {did_you_mean(method, METHODS)}")
+        named = {"arm": (self.options, self.arms), "method": (self.arms.values(), METHODS)}
+        for what, (names, known) in named.items():
+            for name in (n for n in names if n not in known):
+                raise UsageError(f"There is no {what} '{name}'. {did_you_mean(name, known)}")
 
     @property
     def base(self) -> str:
@@ -136,6 +128,10 @@ class HourEnded:
 
     hour: int
     hours: int
+
+    def shown_by(self, show: "Show") -> None:
+        """Tell a person."""
+        show.advance("hours ", self.hour + 1, self.hours)
 
 
 @dataclass(frozen=True)

@@ -1,51 +1,26 @@
 """The page of made-again tables, with charts: dots with intervals, fronts, matrices."""
 
-__all__ = ["reproduction_page", "reproduction_sections"]
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from harmonrank.reports import plots
 from harmonrank.reports.facts import Run
 from harmonrank.reports.figures import auc_bars, epoch_plots, heatmap
 from harmonrank.reports.html import Card, page
-from harmonrank.reports.plots import (
-    ACCENT,
-    INK,
-    LEGEND,
-    MUTED,
-    PALETTE,
-    Plot,
-    plot,
-    scatter,
-    upright,
-    whiskers,
-)
+from harmonrank.reports.plots import LEGEND, PALETTE, Plot, plot, scatter
 from harmonrank.reports.sections import Section
 from harmonrank.support.table import Table, table_of
 from harmonrank_lab.paper_tables import PaperTable, Row
-from harmonrank_lab.paper_tables.report._tables import (
-    SUMMARY,
-    counts,
-    heading,
-    number,
-    number_table,
-    overview_table,
-    upper,
-    verdict_table,
-)
+from harmonrank_lab.paper_tables._table import FIGURES
+from harmonrank_lab.paper_tables.report import _tables as tables_of
+from harmonrank_lab.paper_tables.report._tables import counts, heading, number, upper
 
 _ROW = 28
 _BEST = "best possible"
 # The paper's own speeds, of another machine, would leave no room for differences between ours.
 _OWN_SCALE = ("rows/s", "ms")
-_TITLES = {
-    "AUC-sum": "AUC-sum (no unit)",
-    "%": "per cent",
-    "rows/s": "rows per second",
-    "hypervolume": "hypervolume above chance (no unit)",
-}
 _OURS = "harmonrank (ours)"
 _UNDRAWN = ("parameters", "FLOPs")
 
@@ -92,7 +67,7 @@ def _dots(name: str, title: str, unit: str, rows: Sequence[Row]) -> Plot:
         title,
         data,
         _numbers(rows, unit),
-        x={"title": _TITLES.get(unit, unit)},
+        x={"title": FIGURES["units"].get(unit, unit)},
         y={"autorange": "reversed", "showgrid": False},
         height=150 + _ROW * len(rows),
         showlegend=bool(stated),
@@ -105,70 +80,50 @@ def _ceiling_line(ceiling: float) -> dict[str, Any]:
     """Return a dashed line at the best possible, as parts of a layout."""
     ends = {"x": ceiling, "y": 1, "yref": "paper", "yanchor": "bottom", "xanchor": "center"}
     words = {"text": f"ceiling {ceiling:.4f}", "font": {"color": PALETTE[1]}, "showarrow": False}
-    line = upright(ceiling, color=PALETTE[1], width=2, dash="dash")
+    line = plots.upright(ceiling, color=PALETTE[1], width=2, dash="dash")
     return {"shapes": [line], "annotations": [ends | words]}
 
 
 def _ours(rows: Sequence[Row], unit: str) -> dict[str, Any]:
     estimates = [row.ours for row in rows if row.ours is not None]
     means = [each.mean for each in estimates]
-    ends = (
-        [m + sign * (e.reach or 0) for m, e in zip(means, estimates, strict=True)]
-        for sign in (-1, 1)
-    )
+    ends = ([each.mean + sign * (each.reach or 0) for each in estimates] for sign in (-1, 1))
+    colors = [plots.ACCENT if "ours" in row.name else plots.INK for row in rows]
     return scatter(
-        "here, 95 % interval",
-        means,
-        [row.name for row in rows],
-        "%{y}<br>here %{text}",
-        error_x=whiskers(means, *ends, color=MUTED),
-        marker={"size": 10, "color": [ACCENT if "ours" in r.name else INK for r in rows]},
+        "here, 95 % interval", means, [row.name for row in rows], "%{y}<br>here %{text}",
+        error_x=plots.whiskers(means, *ends, color=plots.MUTED),
+        marker={"size": 10, "color": colors},
         text=[number(mean, unit) for mean in means],
-    )
+    )  # fmt: skip
 
 
 def _paper(rows: Sequence[Row]) -> dict[str, Any]:
-    return scatter(
-        "paper, on its own data",
-        [row.paper for row in rows],
-        [row.name for row in rows],
-        "%{y}<br>paper %{text}",
-        marker={"symbol": "diamond-open", "size": 10, "color": PALETTE[1], "line": {"width": 2}},
-        text=[number(row.paper, row.unit) for row in rows],
-    )
+    names, values = [row.name for row in rows], [row.paper for row in rows]
+    look = {"symbol": "diamond-open", "size": 10, "color": PALETTE[1], "line": {"width": 2}}
+    text = [number(row.paper, row.unit) for row in rows]
+    what = "paper, on its own data"
+    return scatter(what, values, names, "%{y}<br>paper %{text}", marker=look, text=text)
 
 
 def _numbers(rows: Sequence[Row], unit: str) -> Table:
-    shown = tuple(
-        (row.name, number(row.paper, unit), number(row.ours.mean, unit))
-        for row in rows
-        if row.ours is not None
-    )
+    means = [(row.name, row.paper, row.ours.mean) for row in rows if row.ours is not None]
+    shown = [(name, *(number(value, unit) for value in both)) for name, *both in means]
     return table_of(("what", "paper", "here"), shown)
 
 
 def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> Plot:
     """Draw both AUCs as the weights move, a line per method."""
     first, _, second = title.partition(" – ")
-    styles = [
-        {"color": color, "dash": dash, "width": 2}
-        for color, dash in zip(PALETTE, ("solid", "solid", "solid", "dash"), strict=False)
-    ]
+    looks = zip(PALETTE, ("solid", "solid", "solid", "dash"), strict=False)
+    styles = [{"color": color, "dash": dash, "width": 2} for color, dash in looks]
     data, rows = [], []
     for style, (method, points) in zip(styles, curves.items(), strict=False):
-        x, y = [point[0] for point in points], [point[1] for point in points]
-        rows += [(method, a, b) for a, b in zip(x, y, strict=True)]
-        data.append(
-            scatter(
-                method,
-                x,
-                y,
-                f"{method}<br>{first} %{{x:.4f}}<br>{second} %{{y:.4f}}",
-                "lines+markers",
-                line=style,
-                marker={"size": 7, "color": style["color"]},
-            )
-        )
+        rows += [(method, *point) for point in points]
+        told = f"{method}<br>{first} %{{x:.4f}}<br>{second} %{{y:.4f}}"
+        mark = {"size": 7, "color": style["color"]}
+        x, y = ([point[axis] for point in points] for axis in (0, 1))
+        drawn = scatter(method, x, y, told, "lines+markers", line=style, marker=mark)
+        data.append(drawn)
     columns = ("method", f"AUC of {first}", f"AUC of {second}")
     return plot(
         name,
@@ -190,7 +145,8 @@ def reproduction_page(tables: Sequence[PaperTable], run: Run) -> str:
 
 def reproduction_sections(tables: Sequence[PaperTable]) -> list[Section]:
     """Return a section per table; a table made in two ways has two."""
-    first = Section("verdicts", "Verdicts", SUMMARY, tables=(overview_table(tables),))
+    overview = (tables_of.overview_table(tables),)
+    first = Section("verdicts", "Verdicts", tables_of.SUMMARY, tables=overview)
     keys = _keys([table.key for table in tables])
     return [first, *(_section(key, table) for key, table in zip(keys, tables, strict=True))]
 
@@ -219,6 +175,6 @@ def _cards(tables: Sequence[PaperTable]) -> list[Card]:
 def _section(key: str, table: PaperTable) -> Section:
     failures = tuple(f"{row.name} failed: {row.note}" for row in table.rows if row.note)
     lead = " ".join([f"Data: {table.data}.", f"{upper(table.settings)}.", *table.notes])
-    numbers = replace(number_table(table), alarms=())
-    tables = [t for t in (numbers, verdict_table(table.verdicts)) if t.rows]
+    numbers = replace(tables_of.number_table(table), alarms=())
+    tables = [t for t in (numbers, tables_of.verdict_table(table.verdicts)) if t.rows]
     return Section(key, heading(table), lead, tuple(charts(key, table)), tuple(tables), failures)

@@ -1,15 +1,5 @@
 """The folder of the results of one or many runs, with the page and the Markdown made of them."""
 
-__all__ = [
-    "PAGE",
-    "REPORT",
-    "RESULTS",
-    "add_results",
-    "reproduction_markdown",
-    "with_head",
-    "write_reproduction",
-]
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -23,15 +13,9 @@ from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage import new_file, read_json, write_json
 from harmonrank_lab.made import made_by
 from harmonrank_lab.paper_tables import TABLES, PaperTable
+from harmonrank_lab.paper_tables.report import _tables as tables_of
 from harmonrank_lab.paper_tables.report._charts import reproduction_page, reproduction_sections
-from harmonrank_lab.paper_tables.report._tables import (
-    SUMMARY,
-    heading,
-    matrix_table,
-    number_table,
-    overview_table,
-    sentence,
-)
+from harmonrank_lab.paper_tables.report._tables import SUMMARY, heading, sentence
 
 MARK = "<!-- Written by `harmonrank lab reproduce` from here on; what stands above is kept. -->"
 _TITLE = "# The paper, made again"
@@ -43,7 +27,8 @@ _FORMAT = 1
 def reproduction_markdown(tables: Sequence[PaperTable], run: Run) -> str:
     """Return what stands below the mark: a summary, then every table with its verdicts."""
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    parts = [f"Last written {run.made}; {versions}.", SUMMARY, overview_table(tables).to_markdown()]
+    overview = tables_of.overview_table(tables).to_markdown()
+    parts = [f"Last written {run.made}; {versions}.", SUMMARY, overview]
     for table in tables:
         parts += [f"## {heading(table)}", *_section(table)]
     return "\n\n".join(parts) + "\n"
@@ -71,16 +56,12 @@ def _section(table: PaperTable) -> list[str]:
     facts = [f"Data: {table.data}.", f"Settings: {table.settings}."]
     if table.command:
         facts.append(f"Command: `{table.command}`.")
-    parts = ["  \n".join(facts), number_table(table).to_markdown() if table.rows else ""]
-    parts += [matrix_table(name, table).to_markdown() for name in table.matrices]
-    parts.append(
-        "\n".join(
-            f"- {sentence(v)}" + " *(not a claim of the paper)*" * (v.source == "ours")
-            for v in table.verdicts
-        )
-    )
-    parts += table.notes
-    return [part for part in parts if part]
+    parts = ["  \n".join(facts)]
+    parts.append(tables_of.number_table(table).to_markdown() if table.rows else "")
+    parts += [tables_of.matrix_table(name, table).to_markdown() for name in table.matrices]
+    ours = " *(not a claim of the paper)*"
+    verdicts = (f"- {sentence(v)}" + ours * (v.source == "ours") for v in table.verdicts)
+    return [part for part in (*parts, "\n".join(verdicts), *table.notes) if part]
 
 
 class _Results(msgspec.Struct):
@@ -137,13 +118,8 @@ def write_reproduction(
         markdown: Another Markdown file, whose head is kept.
         figures: A folder for every chart as PNG, which also needs Chromium.
     """
-    parts: dict[str, Any] = {
-        "format": _FORMAT,
-        "made": run.made,
-        "code": made_by(),
-        "versions": run.versions,
-        "tables": [table.to_dict() for table in tables],
-    }
+    parts: dict[str, Any] = {"format": _FORMAT, "made": run.made, "code": made_by()}
+    parts |= {"versions": run.versions, "tables": [table.to_dict() for table in tables]}
     with new_file(folder / RESULTS, overwrite=True) as partial:
         write_json(partial, parts)
     written, text = [folder / RESULTS], reproduction_markdown(tables, run)

@@ -1,19 +1,5 @@
 """Tables of a made-again table: its numbers, its matrices, the verdicts, in words and numbers."""
 
-__all__ = [
-    "SUMMARY",
-    "counts",
-    "heading",
-    "matrix_table",
-    "number",
-    "number_table",
-    "overview_table",
-    "reproduction_tables",
-    "sentence",
-    "upper",
-    "verdict_table",
-]
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -24,13 +10,10 @@ from rich.text import Text
 
 from harmonrank.support.table import Cell, Column, Style, Table
 from harmonrank_lab.paper_tables import Estimate, Outcome, PaperTable, Row, Verdict
+from harmonrank_lab.paper_tables._table import FIGURES
 
 COUNTS: tuple[Outcome, ...] = ("held", "did not hold", "cannot be told")
-SUMMARY = (
-    "A claim is a difference that should be above 0. It held if its 95 % interval over seeds (and "
-    "rows) lies above 0, did not hold if it lies below, else it cannot be told. Of claims about "
-    "equals, one in twenty gets a verdict by chance."
-)
+SUMMARY: str = FIGURES["summary"]
 _FORMATS = {"%": ".2f", "ms": ".2f", "rows/s": ",.0f", "parameters": ",.0f", "correlation": ".3f"}
 _SUFFIX = {"%": " %", "ms": " ms"}
 
@@ -135,18 +118,12 @@ def matrix_table(name: str, table: PaperTable) -> Table:
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     """Return what became of each claim."""
     columns = tuple(map(Column, ("verdict", "claim", "unit", "paper", "here", "whose")))
-    rows = tuple(
-        (
-            verdict.outcome,
-            verdict.claim,
-            verdict.unit,
-            Cell(verdict.paper, number(verdict.paper, verdict.unit, "+")),
-            _cell(verdict.ours, verdict.unit, "+") if verdict.ours else None,
-            verdict.source,
-        )
-        for verdict in verdicts
-    )
-    return Table(columns, rows)
+    rows = []
+    for v in verdicts:
+        paper = Cell(v.paper, number(v.paper, v.unit, "+"))
+        here = _cell(v.ours, v.unit, "+") if v.ours else None
+        rows.append((v.outcome, v.claim, v.unit, paper, here, v.source))
+    return Table(columns, tuple(rows))
 
 
 def overview_table(tables: Sequence[PaperTable]) -> Table:
@@ -166,13 +143,9 @@ def reproduction_tables(tables: Sequence[PaperTable]) -> RenderableType:
 
 
 def _table(table: PaperTable) -> list[RenderableType]:
-    return [
-        Text(heading(table), style="bold"),
-        _dim(f"{upper(table.settings)}."),
-        *([number_table(table)] if table.rows else []),
-        _verdicts(table.verdicts),
-        *(_dim(note) for note in table.notes),
-    ]
+    head = [Text(heading(table), style="bold"), _dim(f"{upper(table.settings)}.")]
+    numbers = [number_table(table)] if table.rows else []
+    return [*head, *numbers, _verdicts(table.verdicts), *map(_dim, table.notes)]
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> RenderableType:

@@ -1,7 +1,5 @@
 """Chunks: parts of a large file, the same ones each time; tables of features are read by them."""
 
-__all__ = ["Chunk", "cut", "read_chunk", "read_features", "write_table"]
-
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,9 +82,8 @@ def _as_text(series: pl.Series) -> pl.Series:
 def _parse(chunk: Chunk, lines: bytes, types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     names = list(types)
     try:
-        return pl.read_csv(
-            lines, columns=names, schema_overrides=types, null_values=_MISSING
-        ).select(names)
+        table = pl.read_csv(lines, columns=names, schema_overrides=types, null_values=_MISSING)
+        return table.select(names)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DataError(

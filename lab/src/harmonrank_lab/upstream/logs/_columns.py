@@ -1,15 +1,5 @@
 """Which files and columns a raw log has, and which column of an imported one is what."""
 
-__all__ = [
-    "LOG_TOML",
-    "PARTS",
-    "FeatureTable",
-    "LogColumns",
-    "TableSource",
-    "check_folder",
-    "check_labels",
-]
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -90,12 +80,9 @@ class LogColumns:
         """Read log.toml."""
         what = "the columns of a log"
         try:
-            return cls._from_dict(path, read_toml(Path(path), what))
+            parts = read_toml(Path(path), what)
         except FileNotFoundError as error:
             raise DataError(f"'{path}' cannot be read as {what}: {error}.") from None
-
-    @classmethod
-    def _from_dict(cls, path: str | Path, parts: dict[str, Any]) -> Self:
         known = [f.name for f in fields(cls)]
         for key in parts:
             if key not in known:
@@ -128,13 +115,6 @@ class TableSource:
     reads: tuple[str, ...]
     clean: Callable[[pl.DataFrame], pl.DataFrame]
     count: Callable[[pl.DataFrame], dict[str, int]]
-
-
-def check_folder(folder: str | Path) -> Path:
-    """Return the folder, or say that it is not there."""
-    if not Path(folder).is_dir():
-        raise DataError(f"There is no folder '{folder}'; check its name.")
-    return Path(folder)
 
 
 def check_labels(frame: pl.DataFrame, columns: Sequence[str], path: Path) -> None:

@@ -1,7 +1,5 @@
 """Declaration: which files a raw log has, which column is what, and how values are read."""
 
-__all__ = ["ColumnRule", "Declaration", "JoinRules", "Roles", "TableRules", "read_declaration"]
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,30 +16,13 @@ from harmonrank.support.storage import read_toml
 Name = Annotated[str, Meta(min_length=1)]
 Kind = Literal["uint8", "int16", "int32", "int64", "float32", "float64", "text"]
 Transform = Literal[
-    "id",
-    "ms",
-    "s",
-    "iso",
-    "text",
-    "code",
-    "not_negative",
-    "hour",
-    "weekday",
-    "hourmin",
-    "number",
-    "positive",
-    "day",
-    "label",
-    "not",
-    "user_hour",
-]
+    "id", "ms", "s", "iso", "text", "code", "not_negative", "hour", "weekday", "hourmin",
+    "number", "positive", "day", "label", "not", "user_hour",
+]  # fmt: skip
 
 _IDS, _NUMBERS = ("id", "code"), ("number", "positive", "day")
 _ALLOWED: Mapping[str, tuple[str, ...]] = {
-    "user": _IDS,
-    "item": _IDS,
-    "id": _IDS,
-    "history": _IDS,
+    **dict.fromkeys(("user", "item", "id", "history"), _IDS),
     "request": (*_IDS, "user_hour"),
     "time": ("ms", "s", "iso"),
     "labels": ("label", "not"),
@@ -86,6 +67,10 @@ class ColumnRule(Struct, frozen=True, forbid_unknown_fields=True, rename={"sourc
         """Whether the file holds whole numbers, which are read as such."""
         return self.type is not None and "int" in self.type
 
+    def names(self, name: str) -> list[str]:
+        """Return the names that a column may have in the file, the first that is there counting."""
+        return [self.source] if isinstance(self.source, str) else self.source or [name]
+
 
 class Roles(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Features of a row, a user or an item.
@@ -128,6 +113,11 @@ class TableRules(Roles, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     file: Name | list[Name]
     id: Name
+
+    @property
+    def files(self) -> list[str]:
+        """The names or patterns of its file, the first that is there counting."""
+        return [self.file] if isinstance(self.file, str) else self.file
 
 
 class JoinRules(TableRules, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -225,6 +215,13 @@ def read_declaration(path: str | Path) -> Declaration:
     return declared
 
 
+_Kinds = dict[str, type[Struct]]
+_PARTS: _Kinds = {"users": TableRules, "items": TableRules, "download": Download}
+_PARTS["otherwise"] = ColumnRule
+_NAMED: _Kinds = {"joins": JoinRules, "columns": ColumnRule}
+"""Keys of which each part has a name and its own keys."""
+
+
 def _check_keys(path: Path, parts: Any, kind: type[Struct], place: str) -> None:
     """Refuse an unknown key with the one that is like it, wherever it is."""
     if not isinstance(parts, Mapping):
@@ -238,19 +235,13 @@ def _check_keys(path: Path, parts: Any, kind: type[Struct], place: str) -> None:
                 f"{did_you_mean(key, sorted(known))}"
             )
         inner = f"{place}.{key}" if place else key
-        if key in ("users", "items"):
-            _check_keys(path, part, TableRules, inner)
-        elif key == "download":
-            _check_keys(path, part, Download, inner)
-        elif key == "otherwise":
-            _check_keys(path, part, ColumnRule, inner)
-        elif key == "joins" and isinstance(part, Mapping):
+        if key in _PARTS:
+            _check_keys(path, part, _PARTS[key], inner)
+        elif key in _NAMED and isinstance(part, Mapping):
             for name, rules in part.items():
-                _check_keys(path, rules, JoinRules, f"{inner}.{name}")
-        elif key == "columns" and isinstance(part, Mapping):
-            for name, rule in part.items():
-                _check_keys(path, rule, ColumnRule, f"{inner}.{name}")
-                _check_rule(path, rule, f"{inner}.{name}")
+                _check_keys(path, rules, _NAMED[key], f"{inner}.{name}")
+                if key == "columns":
+                    _check_rule(path, rules, f"{inner}.{name}")
 
 
 def _check_rule(path: Path, rule: Any, place: str) -> None:
@@ -301,10 +292,8 @@ def _problems_of(declared: Declaration) -> Iterator[str]:
 
 def _pattern_problems(d: Declaration) -> Iterator[str]:
     """Yield patterns of files that lead out of the folder, or are none."""
-    patterns = [*d.files, *d.instead, *d.folders]
-    for table in (d.users, d.items, *d.joins.values()):
-        if table is not None:
-            patterns += [table.file] if isinstance(table.file, str) else table.file
+    tables = [table for table in (d.users, d.items, *d.joins.values()) if table is not None]
+    patterns = [*d.files, *d.instead, *d.folders, *(file for t in tables for file in t.files)]
     for pattern in patterns:
         if PurePath(pattern).is_absolute() or ".." in PurePath(pattern).parts:
             yield f"'{pattern}' must be within the folder of the log; name files from there."

@@ -1,15 +1,5 @@
 """Declared logs, your own and those whose declaration is in this package."""
 
-__all__ = [
-    "SHIPPED",
-    "TENREC_FILES",
-    "LogSource",
-    "find_declared",
-    "find_kuairand",
-    "find_tenrec",
-    "shipped",
-]
-
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -21,27 +11,12 @@ import numpy as np
 import polars as pl
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
-from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource, check_folder
+from harmonrank_lab.upstream.logs import _declared_tables as files_of
+from harmonrank_lab.upstream.logs import _rules
+from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource
 from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
-from harmonrank_lab.upstream.logs._declaration import read_declaration as _read
-from harmonrank_lab.upstream.logs._declared_tables import (
-    declared_columns,
-    declared_table,
-    joined_table,
-    log_files,
-    no_files,
-    one_version,
-    shared_columns,
-    table_file,
-)
-from harmonrank_lab.upstream.logs._rules import (
-    Made,
-    RowClock,
-    cleaned,
-    counted,
-    second_of,
-    user_bucket,
-)
+from harmonrank_lab.upstream.logs._declared_tables import declared_columns, declared_table
+from harmonrank_lab.upstream.logs._rules import Made, RowClock
 
 _HOUR_MS, _HOURS = 3_600_000, 2_000_000
 _ROLES = ("labels", "categorical", "multi", "numeric", "feedback", "history")
@@ -69,36 +44,27 @@ def find_declared(
     Raises:
         DataError: A file or a column is missing, or the declaration is wrong.
     """
-    declared = declaration if isinstance(declaration, Declaration) else _read(declaration)
-    folder = check_folder(folder)
-    home, files = log_files(folder, declared)
+    d = declaration if isinstance(declaration, Declaration) else read_declaration(declaration)
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"There is no folder '{folder}'; check its name.")
+    home, files = files_of.log_files(folder, d)
     files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
     if not files:
-        raise no_files(folder, declared)
-    sides = (("users", declared.user, declared.users), ("items", declared.item, declared.items))
-    tables = {
-        part: table_file(folder, home, declared, rules)
-        for part, _, rules in sides
-        if rules is not None
-    }
-    joined = {
-        name: table_file(folder, home, declared, rules) for name, rules in declared.joins.items()
-    }
-    one_version(declared, [*files, *tables.values(), *joined.values()])
-    digest = {"declaration": sha256(msgspec.json.encode(declared)).hexdigest()[:16]}
-    truth = folder / "truth.parquet"
-    return LogSource(
-        declared,
-        files,
-        joined,
-        tuple(
-            declared_table(declared, rules, f"{part}.parquet", key, tables[part])
-            for part, key, rules in sides
-            if rules is not None
-        ),
-        truth if truth.is_file() else None,
-        digest if settings is None else settings,
+        raise files_of.no_files(folder, d)
+    both = (("users", d.user, d.users), ("items", d.item, d.items))
+    sides = [(part, key, rules) for part, key, rules in both if rules is not None]
+    paths = [files_of.table_file(folder, home, d, rules) for *_, rules in sides]
+    joined = {n: files_of.table_file(folder, home, d, rules) for n, rules in d.joins.items()}
+    files_of.one_version(d, [*files, *paths, *joined.values()])
+    tables = tuple(
+        declared_table(d, rules, f"{part}.parquet", key, path)
+        for (part, key, rules), path in zip(sides, paths, strict=True)
     )
+    truth = folder / "truth.parquet"
+    if settings is None:
+        settings = {"declaration": sha256(msgspec.json.encode(d)).hexdigest()[:16]}
+    return LogSource(d, files, joined, tables, truth if truth.is_file() else None, settings)
 
 
 class LogSource:
@@ -127,7 +93,7 @@ class LogSource:
         self.files, self.tables, self.joined = tuple(files), tables, tuple(joined.values())
         self.truth, self.settings = truth, settings
         self._declared = d = declared
-        there = shared_columns(d, files)
+        self._there = there = files_of.shared_columns(d, files)
         named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
         named |= {role: getattr(d, role) for role in _ROLES}
         made = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
@@ -140,7 +106,7 @@ class LogSource:
             (time,) = made["time"]
             self.clock = RowClock(time.source, time.rule, d.utc_offset)
         self._joins = [
-            joined_table(d, name, d.joins[name], path, files[0], there)
+            files_of.joined_table(d, name, d.joins[name], path, files[0], there)
             for name, path in joined.items()
         ]
         self._user, request = made["user"][0], self._request(there, files[0])
@@ -158,13 +124,11 @@ class LogSource:
                     f"'{m.source}' is declared as a whole number for '{m.name}' and as text for "
                     "another column; give both a whole `type`, or neither."
                 )
-        self._there = there
 
     def _request(self, there: list[str], file: Path) -> dict[str, list[Made]]:
         d = self._declared
-        if d.request is None or d.request == d.user:
-            return {}
-        if d.rule(d.request).transform == "user_hour":
+        by_user = d.request is None or d.request == d.user
+        if d.request is None or by_user or d.rule(d.request).transform == "user_hour":
             return {}
         return {"request": declared_columns(d, d, "request", [d.request], file, there)}
 
@@ -186,7 +150,7 @@ class LogSource:
 
     def clean(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns to be written."""
-        rows = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
+        rows = _rules.cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
         for join in self._joins:
             rows = join.join(rows).drop(join.on.name)
         d = self._declared
@@ -199,7 +163,7 @@ class LogSource:
 
     def count(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how often each oddity was met."""
-        return counted(frame, self._made, self._declared, self.clock)
+        return _rules.counted(frame, self._made, self._declared, self.clock)
 
     @property
     def _by_time(self) -> bool:
@@ -213,17 +177,17 @@ class LogSource:
     def key(self, column: pl.Series) -> np.ndarray:
         """Return what decides a row's part, from that column: its second, or a hash of its user."""
         if not self._by_time or self.clock is None:
-            user = cleaned(column.to_frame(), [self._user], None).to_series()
-            return user_bucket(user.to_numpy())
+            user = _rules.cleaned(column.to_frame(), [self._user], None).to_series()
+            return _rules.user_bucket(user.to_numpy())
         (time,) = [m for m in self._made if m.role == "time"]
-        ms = cleaned(column.to_frame(), [time], self.clock).to_series()
+        ms = _rules.cleaned(column.to_frame(), [time], self.clock).to_series()
         lost = column.is_not_null() & ms.is_null()
         if lost.any():
             raise DataError(
                 f"Time column '{column.name}' must hold ISO 8601 text. Got "
                 f"{shown(column.filter(lost)[0])}; declare its `transform` (ms or s) or `format`."
             )
-        return second_of(ms.to_numpy())
+        return np.asarray(ms.to_numpy() // 1000)
 
     @property
     def split_by(self) -> str:
@@ -237,9 +201,8 @@ class LogSource:
         """What a reader of the result has to know."""
         d, made = self._declared, {m.name for m in self._made}
         said = [n for n in d.notes if n.when is None and n.unless is None]
-        there = (None, *self._there)
-        others = [n for n in d.notes if n not in said and n.when in there]
-        others = [n for n in others if n.unless not in self._there]
+        fit = [n for n in d.notes if n.when in (None, *self._there) and n.unless not in self._there]
+        others = [n for n in fit if n not in said]
         wanted = [*d.labels, *d.categorical, *d.numeric, *d.feedback, *d.multi]
         lacking = [name for name in wanted if name not in made]
         text = f"The log has no {', '.join(lacking)}: left out of the rows and of log.toml."
@@ -284,13 +247,11 @@ def find_tenrec(folder: str | Path, *, file: str | None = None, long_view: int =
     if file is not None and file not in TENREC_FILES:
         raise UsageError(f"Tenrec has no video file '{file}'. {did_you_mean(file, TENREC_FILES)}")
     declared = shipped("tenrec")
-    rule = msgspec.structs.replace(declared.rule("long_view"), at_least=long_view)
+    change = msgspec.structs.replace
     first, *others = declared.notes
-    said = first.text.replace("at least 2", f"at least {long_view}")
-    declared = msgspec.structs.replace(
-        declared,
-        files=declared.files if file is None else [file],
-        columns={**declared.columns, "long_view": rule},
-        notes=[msgspec.structs.replace(first, text=said), *others],
-    )
+    said = change(first, text=first.text.replace("at least 2", f"at least {long_view}"))
+    rule = change(declared.rule("long_view"), at_least=long_view)
+    columns = {**declared.columns, "long_view": rule}
+    files = declared.files if file is None else [file]
+    declared = change(declared, files=files, columns=columns, notes=[said, *others])
     return find_declared(folder, declared, settings={"long_view": long_view})

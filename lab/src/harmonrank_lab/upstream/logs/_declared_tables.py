@@ -1,16 +1,5 @@
 """The files of a declared log in a folder, and its tables of features."""
 
-__all__ = [
-    "declared_columns",
-    "declared_table",
-    "joined_table",
-    "log_files",
-    "no_files",
-    "one_version",
-    "shared_columns",
-    "table_file",
-]
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,14 +51,11 @@ def _check_endings(files: Sequence[Path]) -> None:
             )
 
 
-def _expected(declared: Declaration) -> str:
-    return " or ".join(declared.files) if declared.one_file else declared.files[0]
-
-
 def no_files(folder: Path, declared: Declaration, pattern: str = "") -> DataError:
     """Return the error that says what is missing, and where a public log is to be had."""
     below = [f" or in its folder '{name}'" for name in declared.folders if name != "."]
-    where, source = f"{pattern or _expected(declared)} in it{''.join(below)}", declared.download
+    expected = " or ".join(declared.files if declared.one_file else declared.files[:1])
+    where, source = f"{pattern or expected} in it{''.join(below)}", declared.download
     if source is None:
         return DataError(
             f"'{folder}' holds no files of the log '{declared.kind}': expected {where}, as its "
@@ -83,10 +69,9 @@ def no_files(folder: Path, declared: Declaration, pattern: str = "") -> DataErro
 
 def table_file(folder: Path, home: Path, declared: Declaration, table: TableRules) -> Path:
     """Return the file of a table of features, which is where the log is."""
-    patterns = [table.file] if isinstance(table.file, str) else table.file
-    paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
+    paths = [path for pattern in table.files for path in sorted(home.glob(pattern))]
     if not paths:
-        raise no_files(folder, declared, patterns[0])
+        raise no_files(folder, declared, table.files[0])
     _check_endings(paths[:1])
     return paths[0]
 
@@ -109,9 +94,10 @@ def shared_columns(declared: Declaration, files: Sequence[Path]) -> list[str]:
     columns = {file: column_names(file) for file in files}
     somewhere = {name for names in columns.values() for name in names}
     there = [name for name in columns[files[0]] if all(name in c for c in columns.values())]
-    labels = [_source_in(declared.rule(name), name, somewhere) for name in declared.labels]
+    known = [[n for n in declared.rule(m).names(m) if n in somewhere] for m in declared.labels]
+    labels = [names[0] for names in known if names]
     for file in files:
-        lost = [name for name in labels if name and name not in columns[file]]
+        lost = [name for name in labels if name not in columns[file]]
         if lost:
             raise DataError(
                 f"'{file}' has no column '{lost[0]}', which other files of the log have; write it "
@@ -120,18 +106,8 @@ def shared_columns(declared: Declaration, files: Sequence[Path]) -> list[str]:
     return there
 
 
-def _source_in(rule: ColumnRule, name: str, there: set[str]) -> str | None:
-    names = [rule.source] if isinstance(rule.source, str) else rule.source or [name]
-    return next((n for n in names if n in there), None)
-
-
 def declared_columns(
-    declared: Declaration,
-    roles: Roles,
-    role: str,
-    names: Sequence[str],
-    file: Path,
-    there: list[str],
+    log: Declaration, roles: Roles, role: str, names: Sequence[str], file: Path, there: list[str]
 ) -> list[Made]:
     """Return the columns that a role becomes, or say which one is missing."""
     made: list[Made] = []
@@ -140,7 +116,7 @@ def declared_columns(
             made += resolved(roles, role, name, there)
         except KeyError as missing:
             (lacking,) = missing.args
-            if declared.download is not None:
+            if log.download is not None:
                 raise DataError(
                     f"'{file}' has no column '{lacking}', so it is not the official file. "
                     f"Got {', '.join(there[:30])}."
@@ -165,17 +141,15 @@ def declared_table(
         path: Where it is.
     """
     there = column_names(path)
-    by_role = {
-        role: declared_columns(declared, rules, role, getattr(rules, role), path, there)
-        for role in ("categorical", "multi", "numeric")
-    }
     (own,) = declared_columns(declared, rules, "id", [rules.id], path, there)
-    own = Made(key, "id", own.rule, own.source)
-    made = [own, *by_role["categorical"], *by_role["multi"], *by_role["numeric"]]
-    names = {role: tuple(m.name for m in columns) for role, columns in by_role.items()}
+    made = [Made(key, "id", own.rule, own.source)]
+    for role in ("categorical", "multi", "numeric"):
+        made += declared_columns(declared, rules, role, getattr(rules, role), path, there)
+    categorical = tuple(m.name for m in made if m.role in ("categorical", "multi"))
+    numeric = tuple(m.name for m in made if m.role == "numeric")
     return TableSource(
         path,
-        FeatureTable(file, key, names["categorical"] + names["multi"], names["numeric"]),
+        FeatureTable(file, key, categorical, numeric),
         tuple(dict.fromkeys(m.source for m in made)),
         clean=lambda frame: cleaned(frame, made, None),
         count=lambda frame: counted(frame, made, rules, None),

@@ -1,9 +1,7 @@
 """Import: raw files become parts of parquet, chunk by chunk, by one key per row."""
 
-__all__ = ["import_log"]
-
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import polars as pl
 
 from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.events import ImportStep
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk, write_table
@@ -61,22 +60,17 @@ class KeyCounts:
 
     def add(self, key: np.ndarray) -> None:
         """Count the rows of a chunk."""
-        keys, counts = np.unique(key >> self._shift, return_counts=True)
-        self._waiting.append((keys, counts))
+        self._waiting.append(np.unique(key >> self._shift, return_counts=True))
         if sum(len(k) for k, _ in self._waiting) > _MOST_KEYS:
             self._merge()
 
     def _merge(self) -> None:
         parts = [(self._keys, self._counts), *self._waiting]
         self._waiting = []
-        keys, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-        while True:
-            self._keys, place = np.unique(keys, return_inverse=True)
-            self._counts = np.bincount(place, counts).astype(np.int64)
-            if len(self._keys) <= _MOST_KEYS:
-                return
+        self._keys, self._counts = _summed(*map(np.concatenate, zip(*parts, strict=True)))
+        while len(self._keys) > _MOST_KEYS:
             self._shift += 1
-            keys, counts = self._keys >> 1, self._counts
+            self._keys, self._counts = _summed(self._keys >> 1, self._counts)
 
     def cuts(self, rows: tuple[int | None, int | None, int | None] = (None, None, None)) -> Cuts:
         """Return the cuts nearest to the wanted numbers of rows; those left out share the rest.
@@ -98,15 +92,19 @@ class KeyCounts:
             return int(key) << self._shift
 
         cuts = Cuts(*(cut(sum(counts[k:])) for k in range(3)))
-        if (
-            not cuts.first < cuts.valid < cuts.test
-            or cuts.test > int(self._keys[-1]) << self._shift
-        ):
+        last = int(self._keys[-1]) << self._shift
+        if not cuts.first < cuts.valid < cuts.test <= last:
             raise DataError(
                 f"The log cannot be divided: {total:,} rows with {len(self._keys):,} different "
                 "seconds or users leave a part empty; give a longer log or other numbers of rows."
             )
         return cuts
+
+
+def _summed(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each key once, ascending, with the sum of its counts."""
+    distinct, place = np.unique(keys, return_inverse=True)
+    return distinct, np.bincount(place, counts).astype(np.int64)
 
 
 def _wanted(total: int, rows: tuple[int | None, int | None, int | None]) -> list[int]:
@@ -116,11 +114,9 @@ def _wanted(total: int, rows: tuple[int | None, int | None, int | None]) -> list
         raise DataError(f"The log has {total:,} rows, fewer than the {given:,} that are wanted.")
     shares = zip(_SHARES, rows, strict=True)
     counts = [rest * s // share if n is None else n for s, n in shares]
-    # What rounding leaves goes to the first part that may have it.
-    for k, n in enumerate(rows):
-        if n is None:
-            counts[k] += total - sum(counts)
-            break
+    if None in rows:
+        # What rounding leaves goes to the first part that may have it.
+        counts[rows.index(None)] += total - sum(counts)
     return counts
 
 
@@ -130,7 +126,7 @@ def import_log(
     *,
     rows: tuple[int | None, int | None, int | None] = (None, None, None),
     overwrite: bool = False,
-    on_step: Callable[[ImportStep], None] | None = None,
+    on_step: OnEvent | None = None,
     chunk_bytes: int = _CHUNK_BYTES,
 ) -> dict[str, Any]:
     """Write a log as partitioned parquet; return its manifest.
@@ -180,7 +176,7 @@ class _Run:
     columns: LogColumns
     folder: Path
     chunks: Sequence[Chunk]
-    on_step: Callable[[ImportStep], None]
+    on_step: OnEvent
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     positives: dict[str, Counter[str]] = field(
         default_factory=lambda: {part: Counter() for part in PARTS}
@@ -214,8 +210,7 @@ class _Run:
         frame = self.source.clean(raw)
         check_labels(frame, self.columns.objectives, chunk.path)
         part = cuts.part(self.source.key(raw[self.source.key_column]))
-        numbers = pl.int_range(first, first + len(raw), eager=True).alias("row")
-        frame = frame.insert_column(0, numbers)
+        frame = frame.insert_column(0, pl.Series("row", np.arange(first, first + len(raw))))
         if self.columns.truth:
             frame = frame.hstack(self._truth(first, len(raw)))
         for k, name in enumerate(PARTS):
@@ -253,10 +248,8 @@ class _Run:
     def manifest(self, cuts: Cuts) -> dict[str, Any]:
         """Return where the log came from, and what every file of it holds."""
         source, objectives = self.source, self.columns.objectives
-        rows = {
-            part: sum(f["rows"] for n, f in self.files.items() if n.startswith(f"{part}/"))
-            for part in PARTS
-        }
+        files = self.files.items()
+        rows = {p: sum(f["rows"] for n, f in files if n.startswith(f"{p}/")) for p in PARTS}
         return {
             "format": FORMAT,
             "kind": self.columns.kind,

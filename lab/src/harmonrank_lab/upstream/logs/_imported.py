@@ -1,12 +1,10 @@
 """ImportedLog: an imported log, read part by part, and the manifest of its files."""
 
-__all__ = ["FORMAT", "MANIFEST", "ImportedLog", "about"]
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict
+from typing import Annotated, Any, Generic, Self, TypedDict, TypeVar
 
 import polars as pl
 from msgspec import Meta
@@ -24,6 +22,7 @@ from harmonrank_lab.upstream.logs._columns import (
 FORMAT = 1
 MANIFEST = "manifest.json"
 
+Of = TypeVar("Of")
 _Rows = Annotated[int, Meta(ge=0, le=2**53)]
 _Name = Annotated[str, Meta(pattern=r"^((train|valid|test)/)?[\w-]+\.parquet$")]
 
@@ -36,20 +35,12 @@ class _FileAbout(TypedDict):
     rows: _Rows
 
 
-class _Counts(TypedDict):
-    """A number for each part."""
+class _Parts(TypedDict, Generic[Of]):
+    """Something of each part."""
 
-    train: _Rows
-    valid: _Rows
-    test: _Rows
-
-
-class _Positives(TypedDict):
-    """The positives of each objective in each part."""
-
-    train: dict[str, _Rows]
-    valid: dict[str, _Rows]
-    test: dict[str, _Rows]
+    train: Of
+    valid: Of
+    test: Of
 
 
 class Manifest(TypedDict):
@@ -57,8 +48,8 @@ class Manifest(TypedDict):
 
     format: int
     kind: str
-    rows: _Counts
-    positives: _Positives
+    rows: _Parts[_Rows]
+    positives: _Parts[dict[str, _Rows]]
     notes: list[str]
     oddities: dict[str, _Rows]
     files: dict[_Name, _FileAbout]
@@ -86,37 +77,28 @@ def _check_kinds(path: Path, of: LogColumns | FeatureTable) -> None:
     """
     with reading(path):
         kinds = pl.read_parquet_schema(path)
+    whole, fractions = [], []
     if isinstance(of, LogColumns):
-        whole = [of.row, of.user, of.item, of.request, *of.objectives]
-        whole += [of.time] if of.time else []
+        whole = [of.row, of.user, of.item, of.request, *of.objectives, *filter(None, [of.time])]
         fractions = list(of.truth.values())
     else:
-        whole, fractions = [of.id], []
-    _require(path, kinds, whole, lambda kind: kind.is_integer(), "whole numbers")
-    numbers = [*of.numeric, *fractions]
-    _require(path, kinds, numbers, lambda kind: kind.is_numeric(), "numbers")
-    _require(
-        path, kinds, of.categorical,
-        lambda kind: kind.is_integer() or kind in (pl.String, pl.Boolean),
-        "text or whole numbers",
-    )  # fmt: skip
-
-
-def _require(
-    path: Path,
-    kinds: Mapping[str, pl.DataType],
-    columns: Iterable[str],
-    allowed: Callable[[pl.DataType], bool],
-    expected: str,
-) -> None:
-    for name in columns:
+        whole = [of.id]
+    wanted = dict.fromkeys(whole, "whole numbers") | dict.fromkeys(of.numeric, "numbers")
+    wanted |= dict.fromkeys(fractions, "numbers")
+    wanted |= dict.fromkeys(of.categorical, "text or whole numbers")
+    for name, expected in wanted.items():
         if name not in kinds:
             raise DataError(f"'{path}' has no column '{name}'; import the log again.")
-        if not allowed(kinds[name]):
+        if not _is_kind(kinds[name], expected):
             raise DataError(
                 f"Column '{name}' of '{path}' must hold {expected}. Got type {kinds[name]}; import "
                 "the log again."
             )
+
+
+def _is_kind(kind: pl.DataType, expected: str) -> bool:
+    text = expected.startswith("text") and kind in (pl.String, pl.Boolean)
+    return text or kind.is_integer() or (expected == "numbers" and kind.is_numeric())
 
 
 @dataclass(frozen=True)
@@ -149,9 +131,8 @@ class ImportedLog:
             if not file.is_file() or file.stat().st_size != about["bytes"]:
                 raise DataError(f"'{file}' is missing or damaged; import the log again.")
         columns = LogColumns.read(folder / LOG_TOML)
-        if any(
-            set(of_part) != set(columns.objectives) for of_part in manifest["positives"].values()
-        ):
+        counted = manifest["positives"].values()
+        if any(set(of_part) != set(columns.objectives) for of_part in counted):
             raise DataError(
                 f"'{folder}' counts other objectives than it has; import the log again."
             )

@@ -1,7 +1,5 @@
 """Rules: what becomes of the columns and values that a raw file has, by its declaration."""
 
-__all__ = ["Made", "RowClock", "cleaned", "counted", "resolved", "second_of", "user_bucket"]
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -19,15 +17,8 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _BUCKETS = 20
 """Users fall into 2^20 buckets by a hash of their id, and buckets are never divided."""
 
-_TYPES = {
-    "uint8": pl.UInt8,
-    "int16": pl.Int16,
-    "int32": pl.Int32,
-    "int64": pl.Int64,
-    "float32": pl.Float32,
-    "float64": pl.Float64,
-    "text": pl.String,
-}
+_TYPES: dict[str, type[pl.DataType]] = {"uint8": pl.UInt8, "int16": pl.Int16, "int32": pl.Int32}
+_TYPES |= {"int64": pl.Int64, "float32": pl.Float32, "float64": pl.Float64, "text": pl.String}
 _TIMES = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 _YES, _NO = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
 
@@ -54,7 +45,7 @@ class RowClock:
         """Return milliseconds since 1970 in UTC, null where the value is no time."""
         value, how = pl.col(self.column), self.rule.transform
         if self.rule.whole or how in ("ms", "s"):
-            number = value if self.rule.whole else value.cast(pl.Float64, strict=False)
+            number = _number(value, self.rule)
             return number if how != "s" else (number * 1000).cast(pl.Int64, strict=False)
         local = int(self.utc_offset * _HOUR_MS)
         if self.rule.format is not None:
@@ -73,6 +64,10 @@ class RowClock:
 
     def _local(self) -> pl.Expr:
         return self.ms().cast(pl.Int64) + int(self.utc_offset * _HOUR_MS)
+
+
+def _number(value: pl.Expr, rule: ColumnRule) -> pl.Expr:
+    return value if rule.whole else value.cast(pl.Float64, strict=False)
 
 
 def _iso(value: pl.Expr, local: int) -> pl.Expr:
@@ -108,25 +103,25 @@ def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
     if how in ("hour", "weekday", "hourmin"):
         assert clock is not None
         if how == "hourmin":
-            whole = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
-            return _hourmin(value if rule.whole else whole, clock)
+            return _hourmin(value if rule.whole else _code(value), clock)
         return clock.hour() if how == "hour" else clock.weekday()
-    if how in ("code", "not_negative"):
-        # Where a column has nulls, a file often has 3.0 for 3.
-        code = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
-        return code if how == "code" else pl.when(code >= 0).then(code)
-    if how in ("number", "positive"):
-        number = value if rule.whole else value.cast(pl.Float64, strict=False)
-        return number if how == "number" else pl.when(number > 0).then(number)
-    if how == "day":
-        day = value.str.to_date(rule.format or "%Y-%m-%d", strict=False)
-        return day.cast(pl.Int32)
-    if how in ("label", "not"):
-        label = value if rule.whole else _label(value)
-        return label if how == "label" else 1 - label
-    if how == "id":
-        return id_of(value, whole=rule.whole)
-    return value
+    number = _number(value, rule)
+    made = {
+        "code": _code(value),
+        "not_negative": pl.when(_code(value) >= 0).then(_code(value)),
+        "number": number,
+        "positive": pl.when(number > 0).then(number),
+        "day": value.str.to_date(rule.format or "%Y-%m-%d", strict=False).cast(pl.Int32),
+        "label": value if rule.whole else _label(value),
+        "not": 1 - (value if rule.whole else _label(value)),
+        "id": value if rule.whole else value.map_batches(_hashed, return_dtype=pl.Int64),
+    }
+    return made.get(how or "", value)
+
+
+def _code(value: pl.Expr) -> pl.Expr:
+    """Return a whole number: where a column has nulls, a file often has 3.0 for 3."""
+    return value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
 
 
 def _label(value: pl.Expr) -> pl.Expr:
@@ -136,31 +131,22 @@ def _label(value: pl.Expr) -> pl.Expr:
     return known.otherwise(number).cast(pl.UInt8, strict=False)
 
 
-def id_of(value: pl.Expr, *, whole: bool) -> pl.Expr:
-    """Return ids as whole numbers of 63 bits.
+def _hashed(series: pl.Series) -> pl.Series:
+    """Return ids that are text as whole numbers of 63 bits.
 
     Text that is a number of up to 18 digits is that number; any other text is hashed to a number
     that has more.
     """
-    if whole:
-        return value
-    return value.map_batches(_hashed, return_dtype=pl.Int64)
-
-
-def _hashed(series: pl.Series) -> pl.Series:
     plain = series.str.contains(r"^(0|[1-9]\d{0,17})$")
     number = series.set(~plain, None).cast(pl.Int64).alias(series.name)
     words = series.filter(~plain).drop_nulls().unique()
     if words.is_empty():
         return number
-    codes = [(1 << 62) | int.from_bytes(_digest(word), "big") >> 2 for word in words]
+    digests = (blake2b(word.encode(), digest_size=8).digest() for word in words)
+    codes = [(1 << 62) | int.from_bytes(digest, "big") >> 2 for digest in digests]
     table = pl.DataFrame({"word": words, "code": pl.Series(codes, dtype=pl.Int64)})
     coded = series.rename("word").to_frame().join(table, "word", "left", maintain_order="left")
     return number.zip_with(plain.fill_null(value=False), coded["code"])
-
-
-def _digest(word: str) -> bytes:
-    return blake2b(word.encode(), digest_size=8).digest()
 
 
 def _hourmin(value: pl.Expr, clock: RowClock) -> pl.Expr:
@@ -180,7 +166,7 @@ def _past_midnight(value: pl.Expr, clock: RowClock) -> pl.Expr:
 
 def oddity(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> tuple[str, pl.Expr]:
     """Return what is odd about a value, and where it is so; the text is empty if nothing can be."""
-    value = pl.col(column) if rule.whole else pl.col(column).cast(pl.Float64, strict=False)
+    value = _number(pl.col(column), rule)
     if rule.transform == "positive":
         return f"{name} is 0: null", value <= 0
     if rule.transform == "not_negative":
@@ -189,11 +175,6 @@ def oddity(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> 
         bare = value.is_between(1, 23) & ~_past_midnight(value, clock)
         return f"{column} without minutes: taken as the hour", bare
     return "", pl.lit(value=False)
-
-
-def second_of(ms: np.ndarray) -> np.ndarray:
-    """Return the whole second of each time."""
-    return np.asarray(ms // 1000)
 
 
 def user_bucket(user: np.ndarray) -> np.ndarray:
@@ -246,7 +227,7 @@ def resolved(roles: Roles, role: str, name: str, there: Collection[str]) -> list
     """
     rule = roles.rule(name)
     while True:
-        names = [rule.source] if isinstance(rule.source, str) else rule.source or [name]
+        names = rule.names(name)
         source = next((n for n in names if n in there), None)
         if rule.transform in _FROM_CLOCK:
             source = ""

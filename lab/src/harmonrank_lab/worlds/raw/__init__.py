@@ -2,6 +2,6 @@
 
 from harmonrank_lab.worlds.raw._kuairand import KuaiRandWorld
 from harmonrank_lab.worlds.raw._tenrec import TenrecWorld
-from harmonrank_lab.worlds.raw._truth import Block, probability
+from harmonrank_lab.worlds.raw._truth import Block
 
-__all__ = ["Block", "KuaiRandWorld", "TenrecWorld", "probability"]
+__all__ = ["Block", "KuaiRandWorld", "TenrecWorld"]

@@ -1,7 +1,5 @@
 """A world in the format of KuaiRand-Pure."""
 
-__all__ = ["KuaiRandWorld"]
-
 from collections.abc import Iterator
 from datetime import date, timedelta
 
@@ -9,42 +7,16 @@ import numpy as np
 import polars as pl
 
 from harmonrank_lab.worlds.raw import _kuairand_tables as tables
-from harmonrank_lab.worlds.raw._truth import (
-    Block,
-    BlockUsers,
-    LogFile,
-    Objective,
-    RawWorld,
-    blocks,
-    choose,
-    draw_truth,
-    feedback,
-)
+from harmonrank_lab.worlds.raw import _truth as of_truth
+from harmonrank_lab.worlds.raw._truth import Block, BlockUsers, Objective, RawWorld, choose
 
-_OBJECTIVES = (
-    Objective("is_click", 0.46, 1.2, 0.03),
-    Objective("long_view", 0.33, 1.2, 0.03),
-    Objective("is_like", 0.0185, 1.2, 0.015),
-    Objective("is_comment", 0.004, 1.15, 0.015),
-    Objective("is_follow", 0.0011, 1.15, 0.015),
-    Objective("is_forward", 0.001, 1.1, 0.015),
-)
-
-_FILES = (
-    ("data/log_standard_4_08_to_4_21_pure.csv", 0, 14),
-    ("data/log_standard_4_22_to_5_08_pure.csv", 14, 31),
-    ("data/log_random_4_22_to_5_08_pure.csv", 14, 31),
-)
 _RANDOM = 0.0037
 _FIRST_DAY = date(2022, 4, 8)
 _MIDNIGHT_MS = 1_649_347_200_000
 """The first day's midnight in China, whose time `hourmin` and `date` are in."""
 
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
-_HOURS = np.array(
-    [30, 18, 11, 8, 7, 11, 20, 31, 37, 40, 47, 54, 65, 64, 50, 48, 51, 61, 63, 62, 59, 64, 71, 61]
-)
-_TABS = np.array([22, 52, 5, 2, 10, 0.5, 3, 1, 1.5, 1, 0.4, 0.4, 0.4, 0.4, 0.4])
+_HOURS, _TABS = (np.array(tables.KUAIRAND[name]) for name in ("hours", "tabs"))
 
 
 class KuaiRandWorld(RawWorld):
@@ -60,7 +32,7 @@ class KuaiRandWorld(RawWorld):
     """
 
     name = "kuairand"
-    objectives = _OBJECTIVES
+    objectives = Objective.named(tables.KUAIRAND)
 
     def __init__(self, users: int, items: int, *, redraw: int = 0) -> None:
         rng = np.random.default_rng([redraw, 1, users, items])
@@ -68,7 +40,8 @@ class KuaiRandWorld(RawWorld):
         item_vectors, self._item_features = tables.draw_videos(rng, items)
         self._duration = self._item_features["video_duration"].to_numpy().astype(np.int64)
         self._draw_traffic(rng, users, items)
-        truth = draw_truth(rng, _OBJECTIVES, user_vectors, item_vectors, hours=24, scenarios=15)
+        vectors = (user_vectors, item_vectors)
+        truth = of_truth.draw_truth(rng, self.objectives, *vectors, hours=24, scenarios=15)
         # The longer a video, the more of it remains when 18 seconds are over.
         length = np.log(self._duration)
         truth.item_main[:, 1] -= 0.35 * ((length - length.mean()) / max(length.std(), 1e-9))
@@ -76,10 +49,8 @@ class KuaiRandWorld(RawWorld):
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the feature files by their path below the folder."""
-        return {
-            "data/user_features_pure.csv": self._user_features,
-            "data/video_features_basic_pure.csv": self._item_features,
-        }
+        names = ("data/user_features_pure.csv", "data/video_features_basic_pure.csv")
+        return dict(zip(names, (self._user_features, self._item_features), strict=True))
 
     def blocks(self, rows: int, seed: int) -> Iterator[Block]:
         """Yield a log of so many rows, file by file, each by user and time."""
@@ -87,9 +58,9 @@ class KuaiRandWorld(RawWorld):
         random = round(_RANDOM * rows)
         first = round((rows - random) * 14 / 31)
         for index, count in enumerate((first, rows - random - first, random)):
-            path, begin, end = _FILES[index]
-            file = LogFile(path, rng.multinomial(count, self._activity), index)
-            for part in blocks(file, seed):
+            path, begin, end = tables.KUAIRAND["files"][index]
+            file = of_truth.LogFile(path, rng.multinomial(count, self._activity), index)
+            for part in of_truth.blocks(file, seed):
                 yield self._block(part, begin, end)
 
     def showings(
@@ -105,17 +76,9 @@ class KuaiRandWorld(RawWorld):
         user = choose(rng, self._activity, requests)[of_row]
         hour, tab = (choose(rng, shares, requests)[of_row] for shares in (_HOURS, _TABS))
         item = choose(rng, self._popularity, len(of_row))
-        frame = pl.DataFrame(
-            {
-                "user_id": user,
-                "video_id": item,
-                "hour": hour,
-                "tab": tab,
-                "is_rand": np.zeros(len(user), np.int64),
-                "duration_ms": self._duration[item],
-            }
-        )
-        return frame, self.truth.logits(user, item, hour, tab)
+        columns = {"user_id": user, "video_id": item, "hour": hour, "tab": tab}
+        columns |= {"is_rand": np.zeros(len(user), np.int64), "duration_ms": self._duration[item]}
+        return pl.DataFrame(columns), self.truth.logits(user, item, hour, tab)
 
     def _block(self, part: BlockUsers, begin: int, end: int) -> Block:
         user, rng, n = part.user, part.rng, len(part.user)
@@ -124,35 +87,33 @@ class KuaiRandWorld(RawWorld):
         time = _times(rng, user, begin, end)
         hour, tab = time // _HOUR_MS % 24, choose(rng, _TABS, n)
         z = self.truth.logits(user, item, hour, tab)
-        labels = feedback(rng, z)
+        labels = of_truth.feedback(rng, z)
         duration = self._duration[item]
         click, long_view, like, comment, follow, forward = labels.T.astype(np.int64)
         enter = follow | (rng.random(n, dtype=np.float32) < 0.012)
         days = np.array([int((_FIRST_DAY + timedelta(d)).strftime("%Y%m%d")) for d in range(31)])
-        frame = pl.DataFrame(
-            {
-                "user_id": user,
-                "video_id": item,
-                "date": days[time // _DAY_MS],
-                "hourmin": hour * 100,
-                "time_ms": time + _MIDNIGHT_MS,
-                "is_click": click,
-                "is_like": like,
-                "is_follow": follow,
-                "is_comment": comment,
-                "is_forward": forward,
-                "is_hate": (rng.random(n, dtype=np.float32) < 0.0005).astype(np.int64),
-                "long_view": long_view,
-                "play_time_ms": _play_time(rng, click, long_view, duration),
-                "duration_ms": duration,
-                "profile_stay_time": enter * rng.integers(500, 30_000, n),
-                "comment_stay_time": comment * rng.integers(1_000, 60_000, n),
-                "is_profile_enter": enter,
-                "is_rand": np.full(n, int(at_random)),
-                "tab": tab,
-            }
-        )
-        return Block(part.file, frame, z, labels)
+        columns = {
+            "user_id": user,
+            "video_id": item,
+            "date": days[time // _DAY_MS],
+            "hourmin": hour * 100,
+            "time_ms": time + _MIDNIGHT_MS,
+            "is_click": click,
+            "is_like": like,
+            "is_follow": follow,
+            "is_comment": comment,
+            "is_forward": forward,
+            "is_hate": (rng.random(n, dtype=np.float32) < 0.0005).astype(np.int64),
+            "long_view": long_view,
+            "play_time_ms": _play_time(rng, click, long_view, duration),
+            "duration_ms": duration,
+            "profile_stay_time": enter * rng.integers(500, 30_000, n),
+            "comment_stay_time": comment * rng.integers(1_000, 60_000, n),
+            "is_profile_enter": enter,
+            "is_rand": np.full(n, int(at_random)),
+            "tab": tab,
+        }
+        return Block(part.file, pl.DataFrame(columns), z, labels)
 
 
 def _times(rng: np.random.Generator, user: np.ndarray, begin: int, end: int) -> np.ndarray:

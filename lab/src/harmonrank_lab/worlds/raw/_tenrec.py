@@ -1,35 +1,15 @@
 """A world in the format of Tenrec's video files."""
 
-__all__ = ["TenrecWorld"]
-
 from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
 
 from harmonrank_lab.upstream.logs import TENREC_FILES
-from harmonrank_lab.worlds.raw._truth import (
-    Block,
-    BlockUsers,
-    LogFile,
-    Objective,
-    RawWorld,
-    blocks,
-    choose,
-    draw_truth,
-    draw_vectors,
-    feedback,
-)
+from harmonrank_lab.worlds.raw import _truth as of_truth
+from harmonrank_lab.worlds.raw._truth import Block, BlockUsers, Objective, RawWorld, choose
 
-_OBJECTIVES = (
-    Objective("click", 0.46, 1.2, 0.03),
-    Objective("long_view", 0.33, 1.2, 0.03),
-    Objective("like", 0.0185, 1.2, 0.015),
-    Objective("follow", 0.0011, 1.15, 0.015),
-    Objective("share", 0.001, 1.1, 0.015),
-)
-_AGES = np.array([19, 2, 49, 21, 6.5, 1.8, 0.6, 0.1])
-_GENDERS = np.array([19, 58, 23])
+_TENREC = of_truth.official("tenrec")
 _HISTORY, _CANDIDATES = 10, 40
 
 
@@ -48,20 +28,23 @@ class TenrecWorld(RawWorld):
     """
 
     name = "tenrec"
-    objectives = _OBJECTIVES
+    objectives = Objective.named(_TENREC)
 
     def __init__(
         self, users: int, items: int, *, redraw: int = 0, file: str = TENREC_FILES[0]
     ) -> None:
         rng = np.random.default_rng([redraw, 2, users, items])
         self.file = file
-        self._age, self._gender = choose(rng, _AGES, users), choose(rng, _GENDERS, users)
-        self._category = choose(rng, np.array([54, 45, 1]), items)
+        self._age, self._gender, self._category = (
+            choose(rng, np.array(_TENREC[name]), count)
+            for name, count in (("ages", users), ("genders", users), ("categories", items))
+        )
         known = {"age": (self._age, 2.0), "gender": (self._gender, 1.0)}
-        user_vectors = draw_vectors(rng, known, 0.3, 4)
-        item_vectors = draw_vectors(rng, {"category": (self._category, 1.0)}, 0.1, 4)
+        of_items = {"category": (self._category, 1.0)}
+        vectors = [of_truth.draw_vectors(rng, known, 0.3, 4)]
+        vectors.append(of_truth.draw_vectors(rng, of_items, 0.1, 4))
         self._draw_traffic(rng, users, items)
-        truth = draw_truth(rng, _OBJECTIVES, user_vectors, item_vectors)
+        truth = of_truth.draw_truth(rng, self.objectives, *vectors)
         self.truth = self._truth_with_rates(rng, truth, None, None)
 
     def tables(self) -> dict[str, pl.DataFrame]:
@@ -71,34 +54,32 @@ class TenrecWorld(RawWorld):
     def blocks(self, rows: int, seed: int) -> Iterator[Block]:
         """Yield a log of so many rows, by user."""
         counts = np.random.default_rng([seed, 6]).multinomial(rows, self._activity)
-        for part in blocks(LogFile(self.file, counts, 0), seed):
+        for part in of_truth.blocks(of_truth.LogFile(self.file, counts, 0), seed):
             yield self._block(part)
 
     def _block(self, part: BlockUsers) -> Block:
         user, rng, n = part.user, part.rng, len(part.user)
         item, nothing = choose(rng, self._popularity, n), np.zeros(n, np.int64)
         z = self.truth.logits(user, item, nothing, nothing)
-        labels = feedback(rng, z)
+        labels = of_truth.feedback(rng, z)
         click, long_view, like, follow, share = labels.T.astype(np.int64)
         once = click | (rng.random(n, dtype=np.float32) < 0.4)
         category = pl.Series(["0", "1", "\\N"])
-        frame = pl.DataFrame(
-            {
-                # Official ids begin with 1.
-                "user_id": user + 1,
-                "item_id": item + 1,
-                "click": click,
-                "follow": follow,
-                "like": like,
-                "share": share,
-                "video_category": category.gather(self._category[item]),
-                "watching_times": np.where(long_view, 1 + rng.geometric(0.8, n), once),
-                "gender": self._gender[user],
-                "age": self._age[user],
-                **(self._history(user, rng) if self.file == "ctr_data_1M.csv" else {}),
-            }
-        )
-        return Block(part.file, frame, z, labels)
+        columns = {
+            # Official ids begin with 1.
+            "user_id": user + 1,
+            "item_id": item + 1,
+            "click": click,
+            "follow": follow,
+            "like": like,
+            "share": share,
+            "video_category": category.gather(self._category[item]),
+            "watching_times": np.where(long_view, 1 + rng.geometric(0.8, n), once),
+            "gender": self._gender[user],
+            "age": self._age[user],
+            **(self._history(user, rng) if self.file == "ctr_data_1M.csv" else {}),
+        }
+        return Block(part.file, pl.DataFrame(columns), z, labels)
 
     def _history(self, user: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return ten items that a user is likely to have clicked, the same in all his rows."""

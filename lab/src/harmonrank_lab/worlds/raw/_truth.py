@@ -1,26 +1,16 @@
 """Truth: how likely each objective is, given user, item, hour and scenario; blocks of rows."""
 
-__all__ = [
-    "Block",
-    "BlockUsers",
-    "LogFile",
-    "Objective",
-    "RawWorld",
-    "blocks",
-    "choose",
-    "draw_truth",
-    "draw_vectors",
-    "feedback",
-    "log_normal",
-    "probability",
-    "zipf",
-]
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
+
+from harmonrank.metrics import sigmoid
+from harmonrank.support.storage import read_toml
+from harmonrank_lab.upstream.calibrator import shift_to_mean
 
 _USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.41, 0.10, 0.17, 0.05
 """Shares of a logit's variance; an objective's own part is taken from the first two."""
@@ -31,6 +21,11 @@ _TILT = 0.2
 _SAMPLE_ROWS = 1 << 18
 _ROWS = 1 << 18
 """A block ends with the user who fills it, so that memory does not grow with the log."""
+
+
+def official(kind: str) -> dict[str, Any]:
+    """Return what is known of an official log."""
+    return read_toml(Path(__file__).parent / f"{kind}.toml", "an official log")
 
 
 def zipf(count: int, exponent: float) -> np.ndarray:
@@ -54,9 +49,8 @@ def log_normal(
 ) -> np.ndarray:
     """Return counts whose logarithm tells the share `told` of a standard normal signal."""
     noise = rng.standard_normal(len(signal))
-    return np.asarray(
-        middle * np.exp(spread * (np.sqrt(told) * signal + np.sqrt(1 - told) * noise))
-    )
+    mixed = np.sqrt(told) * signal + np.sqrt(1 - told) * noise
+    return np.asarray(middle * np.exp(spread * mixed))
 
 
 def draw_vectors(
@@ -101,6 +95,11 @@ class Objective:
     spread: float
     own: float
 
+    @classmethod
+    def named(cls, known: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Return the objectives of an official log."""
+        return tuple(cls(name, *numbers) for name, numbers in known["objectives"].items())
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -131,22 +130,18 @@ class Truth:
     ) -> np.ndarray:
         """Return z, (rows, M) float32."""
         z = (self.users[user] * self.items[item]) @ self.cross  # (rows, M)
-        for table, index in (
-            (self.user_main, user),
-            (self.item_main, item),
-            (self.hour, hour),
-            (self.scenario, scenario),
-        ):
-            z += table[index]
-        z += self.intercept
-        return np.asarray(z)
+        z += self.user_main[user]
+        z += self.item_main[item]
+        z += self.hour[hour]
+        z += self.scenario[scenario]
+        return np.asarray(z + self.intercept)
 
     def with_rates(
         self, user: np.ndarray, item: np.ndarray, hour: np.ndarray, scenario: np.ndarray
     ) -> "Truth":
         """Return the truth whose mean probability over these rows is each objective's rate."""
         z = self.logits(user, item, hour, scenario).astype(np.float64)
-        shift = [_shift(z[:, m], o.rate) for m, o in enumerate(self.objectives)]
+        shift = [shift_to_mean(z[:, m], o.rate) for m, o in enumerate(self.objectives)]
         return replace(self, intercept=self.intercept + np.array(shift, np.float32))
 
 
@@ -171,38 +166,10 @@ class RawWorld:
         return truth.with_rates(user, item, *others)
 
 
-def probability(z: np.ndarray) -> np.ndarray:
-    """Return sigmoid(z).
-
-    >>> probability(np.zeros(1, np.float32))
-    array([0.5], dtype=float32)
-    """
-    return np.asarray(1 / (1 + np.exp(-z)))
-
-
-def _shift(z: np.ndarray, rate: float) -> float:
-    """Return b with mean sigmoid(z + b) = rate, by Newton's steps on the logit of the mean.
-
-    That is nearly a straight line in b, so eight steps are plenty.
-    """
-    b = 0.0
-    for _ in range(8):
-        p = probability(z + b)
-        mean = p.mean()
-        slope = (p * (1 - p)).mean() / (mean * (1 - mean))
-        b += float(np.log(rate / (1 - rate)) - np.log(mean / (1 - mean))) / float(slope)
-    return b
-
-
 def draw_truth(
-    rng: np.random.Generator,
-    objectives: Sequence[Objective],
-    users: np.ndarray,
-    items: np.ndarray,
-    *,
-    hours: int = 1,
-    scenarios: int = 1,
-) -> Truth:
+    rng: np.random.Generator, objectives: Sequence[Objective], users: np.ndarray, items: np.ndarray,
+    *, hours: int = 1, scenarios: int = 1,
+) -> Truth:  # fmt: skip
     """Draw loadings and own parts around given vectors of unit variance, (users, D), (items, D).
 
     Directions of the objectives share their first axis, how much a user engages and how good an
@@ -307,4 +274,4 @@ def feedback(rng: np.random.Generator, z: np.ndarray, nested: int = 2) -> np.nda
     """
     draw = rng.random(z.shape, dtype=np.float32)
     draw[:, 1:nested] = draw[:, :1]
-    return np.asarray(draw < probability(z))
+    return np.asarray(draw < sigmoid(z))
