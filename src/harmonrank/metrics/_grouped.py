@@ -6,6 +6,7 @@ Requests are the sampling unit of its intervals.
 __all__ = [
     "GroupedAUC",
     "RequestMoments",
+    "each_request",
     "grouped_auc",
     "grouped_auc_intervals",
     "request_moments",
@@ -80,7 +81,7 @@ def grouped_auc(
         raise UsageError(
             f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
         )
-    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = each_request(scores, labels, groups, sample_weight)
     used = pairs > 0
     say = {"rows": rows * used, "equal": used.astype(np.float64), "pairs": pairs}[weighting]
     total = say.sum(axis=0)
@@ -171,7 +172,7 @@ def request_moments(
     >>> each[0].estimate
     0.5
     """
-    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = each_request(scores, labels, groups, sample_weight)
     say = (pairs > 0) * rows
     v = np.hstack([say * area, say])
     return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
@@ -182,7 +183,7 @@ def _interval(estimate: float, squares: float, used: int, level: float) -> Inter
     return Interval.around(estimate, float(reach[0]), level)
 
 
-def _each_request(
+def each_request(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     groups: ArrayLike,
