@@ -82,10 +82,10 @@ def test_a_comparison_and_its_page_are_about_value(run, folder):
     done = run("compare", *tables, *options, *methods, "--json", "-", "--report", page)
     assert done.code == 0, done
     numbers = json.loads(done.out)
-    assert numbers["criterion"] == "value at 2"
+    assert numbers["criterion"] == "value"
     means = [method["value"]["mean"] for method in numbers["methods"]]
     assert means == sorted(means, reverse=True)
-    assert "in value at 2" in numbers["verdict"]["sentence"]
+    assert numbers["verdict"]["sentence"].startswith("In value at 2 ")
     text = page.read_text(encoding="utf-8")
     assert "Value at 2" in text
     assert f"{means[0]:.4f}" in text

@@ -10,7 +10,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
-from harmonrank.metrics import bootstrap_auc_sum
+from harmonrank.metrics import bootstrap_request_areas, grouped_auc, percentiles
 from harmonrank.support.errors import DataError, UsageError
 
 FORMULA = "p_buy * (1 + 3*p_like)**0.5"
@@ -28,15 +28,16 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
         table, schema, ["closed-form", "logistic"], baseline=FORMULA, test=table
     ).board
     fused = (table["p_buy"] * (1 + 3 * table["p_like"]) ** 0.5).to_numpy()
-    labels = table.select("buy", "like").to_numpy()
+    labels, groups = table.select("buy", "like").to_numpy(), table["request_id"].to_numpy()
     entries = {entry.name: entry for entry in board.entries}
     assert set(entries) == {"closed-form", "logistic", "today"}
     np.testing.assert_allclose(
         [a.estimate for a in entries["today"].quality.auc.values()], hr.auc(fused, labels)
     )
     ours = hr.ClosedForm().fit(table, schema).score(table)
-    groups = table["request_id"].to_numpy()
-    expected = bootstrap_auc_sum(ours, labels, minus=fused, groups=groups)
+    once = [grouped_auc(each, labels, groups).auc.sum() for each in (ours, fused)]
+    drawn = [bootstrap_request_areas(each, labels, groups).sum(axis=1) for each in (ours, fused)]
+    expected = percentiles(once[0] - once[1], drawn[0] - drawn[1], 0.95)
     found = entries["closed-form"].ahead
     np.testing.assert_allclose(
         [found.estimate, found.low, found.high], [expected.estimate, expected.low, expected.high]

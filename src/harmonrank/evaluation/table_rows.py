@@ -89,10 +89,13 @@ class TableRows:
         if self.blocks is None or entry.quality is None or not measurable(self.blocks.schema):
             return entry
         known = partitioned_quality(model, self.blocks, self.engine, **asked)
-        some = np.array([area.estimate for area in entry.quality.auc.values()])
+        quality = put_into(known, entry.quality)
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
-        moved = entry.resampled
-        if moved.size:
-            areas = np.array([area.estimate for area in known.auc.values()])
-            moved = areas + narrower * (moved - some)
-        return replace(entry, quality=put_into(known, entry.quality), resampled=moved)
+        centres = {"all rows": quality.areas}
+        if quality.requests is not None and quality.requests.exact_auc is None:
+            centres["within requests"] = quality.requests.areas
+        drawn = dict(entry.drawn)
+        for by in centres.keys() & drawn.keys():
+            centre = np.array(list(centres[by].values()))
+            drawn[by] = centre + narrower * (drawn[by] - drawn[by][0])
+        return replace(entry, quality=quality, drawn=drawn)

@@ -67,12 +67,13 @@ def _summary(facts: Facts) -> list[Card]:
         if board.value_k is not None:
             cards += _value_cards(board, name, best)
             continue
-        about = str(best.auc_sum) if best.regret is None else "exact"
-        cards.append(("AUC-sum", f"{best.total:.4f}", about))
-        if best.ceiling is not None and best.regret is not None:
-            above = best.ceiling - sum(best.weights.values()) / 2
-            reached = 1 - best.regret / above if above > 0 else float("nan")
-            cards.append(("Ceiling", f"{best.ceiling:.4f}", f"regret {best.regret:.4f}"))
+        areas = best.decisive
+        about = str(areas.auc_sum) if areas.regret is None else "exact"
+        cards.append((board.measure, f"{areas.total:.4f}", about))
+        if areas.ceiling is not None and areas.regret is not None:
+            above = areas.ceiling - sum(best.weights.values()) / 2
+            reached = 1 - areas.regret / above if above > 0 else float("nan")
+            cards.append(("Ceiling", f"{areas.ceiling:.4f}", f"regret {areas.regret:.4f}"))
             cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
     trained = f"{rows['train']:,} training rows" if "train" in rows else ""
     cards.append(("Test rows", f"{rows['test']:,}", trained))
@@ -101,8 +102,8 @@ def _all(facts: Facts) -> Iterator[Section]:
     yield _leaderboard(facts)
     own = bool(facts.prediction)
     scores = prediction_table(facts.prediction) if own else upstream_table(facts)
-    yield section("scores", tables=[scores], own=own)
-    yield section("objectives", auc_plots(facts))
+    yield section("scores", tables=[scores], own=own, board=facts.board)
+    yield section("objectives", auc_plots(facts), board=facts.board)
     formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
     effective = [o.effective_weight for o in facts.data.objectives]
     yield from effect_sections(

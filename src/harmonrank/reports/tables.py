@@ -32,21 +32,25 @@ def prediction_table(prediction: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def upstream_table(facts: Facts) -> Table:
-    """Return how well each upstream score ranks by itself."""
-    exact = facts.board.ceiling is not None
+    """Return how well each upstream score ranks by itself, by what decides first."""
+    board = facts.board
+    within, exact = board.criterion == "within requests", board.best_possible is not None
+    first = "within requests" if within else "AUC"
     columns = (
         "objective",
         "score column",
-        "AUC",
-        "95 % interval",
-        *["exact AUC"] * exact,
-        "AUC-sum",
+        first,
+        *["95 % interval"] * (not exact),
+        *["over all rows"] * within,
+        "AUC-sum over all rows",
     )
-    rows = [
-        (name, s.column, s.auc.estimate, str(s.auc), *[s.exact_auc] * exact, s.auc_sum)
-        for name, s in facts.board.upstream.items()
-    ]
-    return table_of(columns, rows, dict.fromkeys(("AUC", "exact AUC", "AUC-sum"), ".4f"))
+    rows = []
+    for name, score in board.upstream.items():
+        best = score.decisive(board.criterion)
+        label = () if exact else (str(next(iter(best.auc.values()))),)
+        whole = score.whole.areas.values() if within else ()
+        rows.append((name, score.column, *best.areas.values(), *label, *whole, score.auc_sum))
+    return table_of(columns, rows, dict.fromkeys(columns[2:], ".4f"))
 
 
 def calibration_table(facts: Facts) -> Table:
