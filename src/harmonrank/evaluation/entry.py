@@ -10,18 +10,15 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion import Quality
-from harmonrank.fusion.quality.areas import DECIDING, LEVEL, exactly_known
+from harmonrank.fusion.quality.areas import DECIDING, LEVEL, exactly_known, values_of
 from harmonrank.fusion.quality.outcomes import outcomes_of
 from harmonrank.fusion.quality.value_at_k import ValueAtK
 from harmonrank.metrics import (
     Interval,
-    auc,
     bootstrap_areas,
     bootstrap_request_areas,
     bootstrap_values,
     events_at_k,
-    expected_grouped_auc,
-    grouped_auc,
     percentiles,
 )
 
@@ -195,14 +192,10 @@ def drawn_of(
     drawn: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     if not only_events:
         resampled = bootstrap_areas(fused, labels, groups=requests, **more)
-        drawn["all rows"] = auc(fused, labels, sample_weight=weight), resampled
+        drawn["all rows"] = values_of(fused, log), resampled
     if requests is not None and not only_events:
         resampled = bootstrap_request_areas(fused, labels, requests, expected=exact, **more)
-        if exact:
-            once = expected_grouped_auc(fused, labels, requests)
-        else:
-            once = grouped_auc(fused, labels, requests, sample_weight=weight).auc
-        drawn["within requests"] = once, resampled
+        drawn["within requests"] = values_of(fused, log, within=True), resampled
     if requests is not None:
         each = np.eye(len(log.schema.names))
         drawn["events"] = (

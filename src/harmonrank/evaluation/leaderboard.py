@@ -188,6 +188,8 @@ class Leaderboard(Tabular):
         """Tell with intervals what the first k hold more than by what the verdict speaks of."""
         verdict = self.verdict
         if verdict is None or not (lifts := verdict.against[-1].lifts):
+            if verdict is not None and self.criterion == "within requests":
+                yield f"A smaller -k tells more: all have the same events in the first {verdict.k}."
             return
         told = ", ".join(f"{name} {percents(lift)}" for name, lift in lifts.items())
         words = verdict.against[-1].words

@@ -232,9 +232,10 @@ def percents(lift: Interval) -> str:
     """Return a change with its interval.
 
     >>> percents(Interval(0.0312, -0.01, 0.1, 0.95))
-    '+3.1 % (−1.0 % to +10.0 %)'
+    '+3.1 % (−1.0 to +10.0)'
     """
-    return f"{percent(lift.estimate)} ({percent(lift.low)} to {percent(lift.high)})"
+    low, high = (percent(end).removesuffix(" %") for end in (lift.low, lift.high))
+    return f"{percent(lift.estimate)} ({low} to {high})"
 
 
 def short(value: float, *, sign: bool = False) -> str:

@@ -31,6 +31,7 @@ from harmonrank.reports.tables import (
     calibration_table,
     context_table,
     drift_table,
+    lift_table,
     objective_table,
     prediction_table,
     upstream_table,
@@ -147,7 +148,7 @@ def _leaderboard(facts: Facts) -> Section:
     table = replace(board.to_table(), title="", alarms=(), notes=())
     notes = [f"{e.name} failed: {e.error}" for e in board.entries if e.error]
     notes += board.warnings
-    tables = [table] if board.qualities else []
+    tables = [table, lift_table(facts)] if board.qualities else []
     return section("leaderboard", plots, tables, notes=notes, board=board, today=TODAY)
 
 

@@ -4,14 +4,18 @@ __all__ = [
     "calibration_table",
     "context_table",
     "drift_table",
+    "lift_table",
     "objective_table",
     "prediction_table",
     "upstream_table",
 ]
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from harmonrank.evaluation.baseline import TODAY
+from harmonrank.evaluation.verdict import percents
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures.methods import UPSTREAM
 from harmonrank.reports.model_facts import Bin
@@ -42,15 +46,29 @@ def upstream_table(facts: Facts) -> Table:
         first,
         *["95 % interval"] * (not exact),
         *["over all rows"] * within,
-        "AUC-sum over all rows",
+        "AUC-sum",
     )
     rows = []
     for name, score in board.upstream.items():
         best = score.decisive(board.criterion)
         label = () if exact else (str(next(iter(best.auc.values()))),)
         whole = score.whole.areas.values() if within else ()
-        rows.append((name, score.column, *best.areas.values(), *label, *whole, score.auc_sum))
+        total = score.totals["within requests" if within else "all rows"]
+        rows.append((name, score.column, *best.areas.values(), *label, *whole, total))
     return table_of(columns, rows, dict.fromkeys(columns[2:], ".4f"))
+
+
+def lift_table(facts: Facts) -> Table:
+    """Return what the first k of a request hold more than by what ranks today, or by the best."""
+    board = facts.board
+    entries = [entry for entry in board.entries if entry.events]
+    if not entries:
+        return table_of((), ())
+    base = next((entry for entry in entries if entry.name == TODAY), entries[0])
+    lifts = {e.name: e.lifts(base) for e in entries if e is not base}
+    rows = [(name, *map(percents, found.values())) for name, found in lifts.items() if found]
+    title = f"Events in the first {base.k} of a request, against {base.name}"
+    return replace(table_of(("method", *board.objectives), rows), title=title)
 
 
 def calibration_table(facts: Facts) -> Table:

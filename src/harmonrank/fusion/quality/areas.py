@@ -11,6 +11,7 @@ __all__ = [
     "exactly_known",
     "known",
     "request_areas_of",
+    "values_of",
 ]
 
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from harmonrank.metrics import (
     best_request_score,
     best_score,
     expected_grouped_auc,
+    grouped_auc,
     grouped_auc_intervals,
 )
 
@@ -132,6 +134,25 @@ def known(value: float | None) -> float | None:
 def exactly_known(log: Log) -> bool:
     """Return whether true probabilities stand for labels: all rows count the same, all events."""
     return log.truth is not None and log.own_weight is None and log.schema.plain
+
+
+def values_of(fused: np.ndarray, log: Log, *, within: bool = False) -> np.ndarray:
+    """Return the AUC of each objective, by true probabilities where they stand for labels.
+
+    Args:
+        fused: A score per row.
+        log: With labels.
+        within: Within requests, which must be known; else over all rows.
+    """
+    exact = exactly_known(log)
+    labels: Any = log.truth if exact else outcomes_of(log)
+    weight = None if exact else log.sample_weight
+    if not within:
+        return auc(fused, labels, sample_weight=weight)
+    assert log.request is not None
+    if exact:
+        return expected_grouped_auc(fused, labels, log.request)
+    return grouped_auc(fused, labels, log.request, sample_weight=weight).auc
 
 
 def areas_of(

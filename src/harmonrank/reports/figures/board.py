@@ -107,7 +107,7 @@ def regret_plot(
         title,
         data,
         table_of(("method", *columns), rows, dict.fromkeys(columns, ".5f")),
-        x={"title": f"ceiling − {measure} (log scale)", **scale},
+        x={"title": f"regret in {measure} (log)", **scale},
         y={**plots.ROWS, "showgrid": not alone},
         height=140 + plots.ROW * len(shown),
         wide=not alone,
