@@ -108,7 +108,7 @@ def compare(
     keep = None if folder is None else Runs(folder, [rows, tested, held_log], seed, recalibrate, k)
     fits = _Fits(
         parts.learn.table, None if held is None else held.table, tested, parts.test, seed,
-        recalibrate, k, memory,
+        recalibrate, k, memory, today is not None,
     )  # fmt: skip
     finished = fits.all(classes, chosen, keep, listener)
     entries += [entry for entry, _ in finished.values()]
@@ -230,6 +230,7 @@ class _Fits:
     recalibrate: bool
     k: int
     memory: str | None
+    baseline: bool
 
     def all(
         self,
@@ -287,7 +288,7 @@ class _Fits:
             fused = scorer.score(self.test)
             quality = method.measured(fused, self.test, k=self.k)
             entry = entry_of(method.name, fused, self.test, quality, seconds, as_fitted, k=self.k)
-            return self.whole.exact(entry, scorer), scorer
+            return self.whole.exact(entry, scorer, moved=not self.baseline), scorer
         except Exception as error:
             ours = isinstance(error, HarmonRankError)
             message = str(error) if ours else f"{type(error).__name__}: {error}"

@@ -143,7 +143,7 @@ def evaluate(
     if ranked is not None:
         worth = model.schema.values_with(value)
         entries.append(ranked.entry(log, merged, model.prevalence, worth, k))
-    entries[0] = rows.exact(entries[0], model, **asked, on_rows=on_rows)
+    entries[0] = rows.exact(entries[0], model, moved=False, **asked, on_rows=on_rows)
     named = dict(zip(model.schema.names, merged.tolist(), strict=True))
     weighted = replace(counted, schema=replace(model.schema, weights=named, value={}))
     encoder = model.fitted.encoder
@@ -173,6 +173,6 @@ def quality_on(model: Method, table: Source, memory: str | None = None) -> tuple
     rows = TableRows.read(table, model.schema, memory)
     if rows.sampled is None:
         return model.evaluate(rows.log), ""
-    entry = rows.exact(Entry(model.name, None, model.evaluate(rows.log)), model)
+    entry = rows.exact(Entry(model.name, None, model.evaluate(rows.log)), model, moved=False)
     assert entry.quality is not None
     return entry.quality, rows.sampled.words()

@@ -76,21 +76,21 @@ class TableRows:
         """All rows that count, as a fit takes them."""
         return self.log.counted() if self.blocks is None else self.blocks
 
-    def exact(self, entry: Entry, model: Method, **asked: Any) -> Entry:
+    def exact(self, entry: Entry, model: Method, *, moved: bool, **asked: Any) -> Entry:
         """Return an entry of drawn rows with the AUCs of all rows in their place.
-
-        What was resampled is moved along, and narrowed as the rows are more.
 
         Args:
             entry: Of a model on `log`.
             model: The model.
+            moved: Whether what was resampled is moved along, and narrowed as the rows are more;
+                not where it is compared with a baseline, which is known on the drawn rows alone.
             asked: Weights, values and `on_rows`, as for `partitioned_quality`.
         """
         if self.blocks is None or entry.quality is None or not measurable(self.blocks.schema):
             return entry
         known = partitioned_quality(model, self.blocks, self.engine, **asked)
         quality = put_into(known, entry.quality)
-        if entry.quality.rows == known.rows:
+        if not moved or entry.quality.rows == known.rows:
             return replace(entry, quality=quality)
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
         centres = {"all rows": quality.areas}

@@ -39,23 +39,19 @@ def upstream_table(facts: Facts) -> Table:
     """Return how well each upstream score ranks by itself, by what decides first."""
     board = facts.board
     within, exact = board.criterion == "within requests", board.best_possible is not None
-    first = "within requests" if within else "AUC"
-    columns = (
-        "objective",
-        "score column",
-        first,
-        *["95 % interval"] * (not exact),
+    columns = ("objective", "score column", "within requests" if within else "AUC")
+    # What labels tell has no place beside true probabilities.
+    others = (
         *["over all rows"] * within,
-        "AUC-sum",
+        *["95 % interval", "AUC-sum over all rows"] * (not exact),
     )
     rows = []
     for name, score in board.upstream.items():
         best = score.decisive(board.criterion)
-        label = () if exact else (str(next(iter(best.auc.values()))),)
         whole = score.whole.areas.values() if within else ()
-        total = score.totals["within requests" if within else "all rows"]
-        rows.append((name, score.column, *best.areas.values(), *label, *whole, total))
-    return table_of(columns, rows, dict.fromkeys(columns[2:], ".4f"))
+        labels = () if exact else (*map(str, best.auc.values()), score.auc_sum)
+        rows.append((name, score.column, *best.areas.values(), *whole, *labels))
+    return table_of((*columns, *others), rows, dict.fromkeys((*columns[2:], *others), ".4f"))
 
 
 def lift_table(facts: Facts) -> Table:

@@ -10,12 +10,11 @@ __all__ = [
     "ceiling_of",
     "exactly_known",
     "known",
-    "request_areas_of",
     "values_of",
 ]
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import msgspec
@@ -144,78 +143,69 @@ def values_of(fused: np.ndarray, log: Log, *, within: bool = False) -> np.ndarra
         log: With labels.
         within: Within requests, which must be known; else over all rows.
     """
-    exact = exactly_known(log)
-    labels: Any = log.truth if exact else outcomes_of(log)
-    weight = None if exact else log.sample_weight
+    if exactly_known(log) and (exact := _exact(fused, log, None, within)) is not None:
+        return exact
+    labels, weight = outcomes_of(log), log.sample_weight
     if not within:
         return auc(fused, labels, sample_weight=weight)
-    assert log.request is not None
-    if exact:
-        return expected_grouped_auc(fused, labels, log.request)
-    return grouped_auc(fused, labels, log.request, sample_weight=weight).auc
+    return grouped_auc(fused, labels, _requests(log), sample_weight=weight).auc
 
 
 def areas_of(
-    fused: np.ndarray, log: Log, weights: np.ndarray, columns: Sequence[int] | None = None
+    fused: np.ndarray,
+    log: Log,
+    weights: np.ndarray,
+    columns: Sequence[int] | None = None,
+    *,
+    within: bool = False,
 ) -> Areas:
-    """Measure a fused score over all rows.
+    """Measure a fused score.
 
     Args:
         fused: A score per row.
         log: With labels.
         weights: Of the objectives.
         columns: Some objectives, whose weights these are; all if left out.
+        within: Within requests, which must be known; else over all rows.
     """
-    labels = outcomes_of(log, columns)
-    rows: dict[str, Any] = {"groups": log.request, "sample_weight": log.sample_weight}
-    each = auc_interval(fused, labels, **rows)
-    total = auc_sum_interval(fused, labels, objective_weights=weights, **rows)
-    if log.truth is None:
-        return _areas(log, columns, weights, each, total)
-    exact = auc(fused, true_outcomes(log, columns), sample_weight=log.own_weight)
-    return _areas(log, columns, weights, each, total, exact)
-
-
-def request_areas_of(
-    fused: np.ndarray, log: Log, weights: np.ndarray, columns: Sequence[int] | None = None
-) -> Areas | None:
-    """Measure how a fused score orders each request, likewise; None without requests."""
-    if log.request is None:
-        return None
-    each, total = grouped_auc_intervals(
-        fused,
-        outcomes_of(log, columns),
-        log.request,
-        objective_weights=weights,
-        sample_weight=log.sample_weight,
-    )
-    # The average over labels is known in closed form only where all rows count the same.
-    if not exactly_known(log):
-        return _areas(log, columns, weights, each, total)
-    exact = expected_grouped_auc(fused, true_outcomes(log, columns), log.request)
-    return _areas(log, columns, weights, each, total, exact)
-
-
-def _areas(
-    log: Log,
-    columns: Sequence[int] | None,
-    weights: np.ndarray,
-    each: Sequence[Interval],
-    total: Interval,
-    exact: np.ndarray | None = None,
-) -> Areas:
-    names = log.schema.names
-    names = names if columns is None else tuple(names[m] for m in columns)
-    areas = dict(zip(names, each, strict=True))
+    labels, names = outcomes_of(log, columns), np.array(log.schema.names)
+    names = names if columns is None else names[list(columns)]
+    rows: dict[str, Any] = {"sample_weight": log.sample_weight}
+    if within:
+        both = grouped_auc_intervals(
+            fused, labels, _requests(log), objective_weights=weights, **rows
+        )
+    else:
+        rows["groups"] = log.request
+        total = auc_sum_interval(fused, labels, objective_weights=weights, **rows)
+        both = auc_interval(fused, labels, **rows), total
+    areas = Areas(auc=dict(zip(names.tolist(), both[0], strict=True)), auc_sum=both[1])
+    exact, counted = _exact(fused, log, columns, within), weights != 0
     if exact is None:
-        return Areas(auc=areas, auc_sum=total)
-    counted = weights != 0
-    return Areas(
-        auc=areas,
-        auc_sum=total,
-        exact_auc=dict(zip(names, exact.tolist(), strict=True)),
+        return areas
+    return replace(
+        areas,
+        exact_auc=dict(zip(names.tolist(), exact.tolist(), strict=True)),
         exact_auc_sum=float(weights[counted] @ exact[counted]),
     )
+
+
+def _requests(log: Log) -> np.ndarray:
+    assert log.request is not None, "there are requests"
+    return log.request
+
+
+def _exact(
+    fused: np.ndarray, log: Log, columns: Sequence[int] | None, within: bool
+) -> np.ndarray | None:
+    """Return AUCs by true probabilities, where these are known."""
+    # Within requests, the average over labels is known only where all rows count the same.
+    if log.truth is None or (within and not exactly_known(log)):
+        return None
+    truth = true_outcomes(log, columns)
+    if within:
+        return expected_grouped_auc(fused, truth, _requests(log))
+    return auc(fused, truth, sample_weight=log.own_weight)
 
 
 def ceiling_of(log: Log, weights: np.ndarray, *, within: bool = False) -> float | None:

@@ -18,9 +18,8 @@ from harmonrank.fusion.quality.areas import (
     AreasForm,
     areas_of,
     ceiling_of,
-    request_areas_of,
 )
-from harmonrank.fusion.quality.position_quality import PositionCorrection, PositionForm
+from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.fusion.quality.value_at_k import ValueAtK, ValueForm
 from harmonrank.metrics import Interval
 from harmonrank.support.storage.decoding import decode
@@ -38,7 +37,7 @@ class QualityForm(AreasForm, kw_only=True):
     prevalence: Named
     effective_weights: Named
     value: ValueForm | None = None
-    position: PositionForm | None = None
+    position: PositionCorrection | None = None
     kinds: dict[str, str] = msgspec.field(default_factory=dict)
     requests: AreasForm | None = None
     optimises: Literal["all", "requests"] = "all"
@@ -242,7 +241,7 @@ class Quality(Areas, Tabular):
             prevalence=form.prevalence,
             effective_weights=form.effective_weights,
             value=None if form.value is None else ValueAtK.of_form(form.value, LEVEL),
-            position=None if form.position is None else PositionCorrection.of_form(form.position),
+            position=form.position,
             requests=None if form.requests is None else Areas(**form.requests.parts()),
             optimises=form.optimises,
             kinds=form.kinds,
@@ -256,7 +255,7 @@ def quality_of(
 
     Effective weights are those of the fit, whose prevalence they use, where it is given.
     """
-    names, within = log.schema.names, request_areas_of(fused, log, weights)
+    names = log.schema.names
     pi = log.prevalence()
     base = pi if fitted_prevalence is None else fitted_prevalence
     effective = weights / (base * (1 - base))
@@ -264,15 +263,17 @@ def quality_of(
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(names, values.tolist(), strict=True))
 
-    whole = replace(areas_of(fused, log, weights), ceiling=ceiling_of(log, weights))
-    top = ceiling_of(log, weights, within=True)
+    def measured(*, within: bool) -> Areas:
+        top = ceiling_of(log, weights, within=within)
+        return replace(areas_of(fused, log, weights, within=within), ceiling=top)
+
     return Quality(
-        **vars(whole),
+        **vars(measured(within=False)),
         rows=log.rows,
         weights=named(weights),
         prevalence=named(pi),
         effective_weights=named(effective / np.abs(effective).sum()),
         position=PositionCorrection.of(log),
-        requests=within and replace(within, ceiling=top),
+        requests=None if log.request is None else measured(within=True),
         kinds={name: kind for name in names if (kind := log.schema.kind(name))},
     )

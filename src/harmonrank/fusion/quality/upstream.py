@@ -2,14 +2,13 @@
 
 __all__ = ["MissingScores", "Upstream", "missing_of", "upstream_of"]
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.fusion.quality.areas import Areas, areas_of, request_areas_of, values_of
+from harmonrank.fusion.quality.areas import Areas, areas_of
 from harmonrank.fusion.quality.outcomes import outcomes_of
 from harmonrank.metrics import Interval, auc, auc_sum_interval
 
@@ -28,14 +27,12 @@ class Upstream:
         whole: How it ranks all rows by its own objective.
         requests: How it orders each request by its own objective; None without requests.
         auc_sum: Σ_m w_m AUC_m over all rows if it were the fused score, by labels.
-        totals: The same over "all rows" and "within requests", by what `values_of` counts.
     """
 
     column: str
     whole: Areas
     requests: Areas | None
     auc_sum: float
-    totals: Mapping[str, float]
 
     @property
     def auc(self) -> Interval:
@@ -66,18 +63,13 @@ def _upstream(log: Log, m: int, weights: np.ndarray) -> Upstream:
     known = np.flatnonzero(~np.isnan(log.scores[:, m]))
     rows = log if len(known) == log.rows else log.take(known)
     score, own = rows.scores[:, m], (rows, np.ones(1), [m])
-    used, places = weights != 0, {"all rows": False}
-    places |= {"within requests": True} if rows.request is not None else {}
-
-    def total(areas: np.ndarray) -> float:
-        return float(areas[used] @ weights[used])
-
+    areas = auc(score, outcomes_of(rows), sample_weight=rows.sample_weight)
+    used = weights != 0
     return Upstream(
         log.schema.score_columns[m],
         areas_of(score, *own),
-        request_areas_of(score, *own),
-        total(auc(score, outcomes_of(rows), sample_weight=rows.sample_weight)),
-        {by: total(values_of(score, rows, within=inside)) for by, inside in places.items()},
+        None if rows.request is None else areas_of(score, *own, within=True),
+        float(areas[used] @ weights[used]),
     )
 
 
