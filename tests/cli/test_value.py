@@ -36,7 +36,7 @@ def test_values_are_fitted_scored_and_measured(run, folder):
     done = run("evaluate", folder / "m", log, "-k", "2", "--json", "-")
     expected = model.evaluate(log, k=2)
     assert json.loads(done.out)["value"] == expected.value.to_dict()
-    assert f"Value at 2: {expected.value.mean.estimate:.4f} per request" in done.err
+    assert f"Value at 2: {expected.value.mean:.4f} per request" in done.err
     facts = json.loads(run("explain", folder / "m", "--json", "-").out)
     assert facts["value"] == {"buy": 10, "like": -1}
     assert facts["effective_weight"]["like"] == pytest.approx(-1 / 11)

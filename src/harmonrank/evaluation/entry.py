@@ -79,17 +79,12 @@ class Entry:
         best, by = self.quality.decisive, self.quality.criterion
         if best.exact_auc is None or by not in self.drawn:
             return {**best.auc, "sum": best.auc_sum}
-        each = zip(best.auc, self.drawn[by].T, strict=True)
-        total = _interval(self._sums(by))
-        return {name: _interval(column) for name, column in each} | {"sum": total}
+        return {**self._each(self.drawn[by]), "sum": _interval(self._sums(by))}
 
     @property
     def events(self) -> dict[str, Interval]:
         """Events per request among its first k, by objective; empty without requests."""
-        if self.quality is None or "events" not in self.drawn:
-            return {}
-        columns = self.drawn["events"].T
-        return {n: _interval(c) for n, c in zip(self.quality.auc, columns, strict=True)}
+        return self._each(self.drawn["events"]) if "events" in self.drawn else {}
 
     def minus(self, other: "Entry", by: Criterion | None = None) -> Interval | None:
         """Return its sum minus another's by what decides, or by another measure.
@@ -103,21 +98,23 @@ class Entry:
     def minus_each(self, other: "Entry") -> dict[str, Interval]:
         """Return the same of each objective's AUC, within requests where those decide."""
         by = "all rows" if self.quality is None else self.quality.criterion
-        if self.quality is None or by not in self.drawn or by not in other.drawn:
+        if by not in self.drawn or by not in other.drawn:
             return {}
-        gaps = (self.drawn[by] - other.drawn[by]).T
-        return {name: _interval(gap) for name, gap in zip(self.quality.auc, gaps, strict=True)}
+        return self._each(self.drawn[by] - other.drawn[by])
 
     def lifts(self, other: "Entry") -> dict[str, Interval]:
         """Return its events in the first k relative to another's, −1; empty if none differ."""
-        if self.quality is None or "events" not in self.drawn or "events" not in other.drawn:
-            return {}
-        mine, theirs = self.drawn["events"], other.drawn["events"]
-        if np.allclose(mine, theirs, rtol=1e-9):
+        mine, theirs = (entry.drawn.get("events", np.empty(0)) for entry in (self, other))
+        if not (mine.size and theirs.size) or np.allclose(mine, theirs, rtol=1e-9):
             return {}
         ratio = np.full(mine.shape, np.nan)
         np.divide(mine, theirs, out=ratio, where=theirs > 0)
-        return {n: _interval(c) for n, c in zip(self.quality.auc, ratio.T - 1, strict=True)}
+        return self._each(ratio - 1)
+
+    def _each(self, drawn: np.ndarray) -> dict[str, Interval]:
+        """Return the interval of each objective of what was drawn."""
+        assert self.quality is not None, "what has no quality was not resampled"
+        return {n: _interval(c) for n, c in zip(self.quality.auc, drawn.T, strict=True)}
 
     def _criterion(self, other: "Entry") -> Criterion:
         if (self.by_value or other.by_value) and self.value and other.value:
@@ -139,16 +136,15 @@ class Entry:
         """Return the JSON form that other programs read."""
         empty = {f"{of}{key}": None for of in ("", "request_") for key in DECIDING}
         quality = empty if self.quality is None else self.quality.to_dict()
-        behind, ahead = self.behind, self.ahead
+        gaps: dict[str, Any] = {}
+        for name, gap in (("behind_best", self.behind), ("ahead_of_baseline", self.ahead)):
+            gaps[name], gaps[f"{name}_ci"] = (None, None) if gap is None else gap.parts
         return {
             "name": self.name,
             **quality,
             "events_at_k": self.events_dict(),
-            "behind_best": None if behind is None else behind.estimate,
-            "behind_best_ci": None if behind is None else [behind.low, behind.high],
-            "tied_with_best": self.tied if behind is not None else None,
-            "ahead_of_baseline": None if ahead is None else ahead.estimate,
-            "ahead_of_baseline_ci": None if ahead is None else [ahead.low, ahead.high],
+            **gaps,
+            "tied_with_best": self.tied if self.behind is not None else None,
             "as_fitted": self.as_fitted and self.as_fitted.to_dict(),
             "fit_seconds": self.fit_seconds,
             "error": self.error,

@@ -1,6 +1,6 @@
 """Evaluate: a model that was fitted before, beside what ranks today."""
 
-__all__ = ["Evaluation", "evaluate", "quality_on"]
+__all__ = ["Evaluation", "as_asked", "evaluate", "quality_on"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -150,7 +150,7 @@ def evaluate(
     board = leaderboard_of(None, weighted, entries, drift, baseline=ranked, encoder=encoder)
     return Evaluation(
         board,
-        {model.name: _as_asked(model, weights, value)},
+        {model.name: as_asked(model, weights, value)},
         tuple(notes),
         None if train is None else read_log(train, model.schema),
         log,
@@ -159,7 +159,7 @@ def evaluate(
     )
 
 
-def _as_asked(
+def as_asked(
     model: Method, weights: Mapping[str, float] | None, value: Mapping[str, float] | None
 ) -> Method:
     """Return the model with the weights or values that it was measured with as its own."""

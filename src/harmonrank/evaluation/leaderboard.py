@@ -137,7 +137,7 @@ class Leaderboard(Tabular):
         by_value, best = self.value_k is not None, self.best_possible
         total = _total(quality, by_value=by_value)
         before = entry.as_fitted and _total(entry.as_fitted, by_value=by_value)
-        interval = quality.value.mean if by_value and quality.value else entry.intervals["sum"]
+        interval = quality.value.interval if by_value and quality.value else entry.intervals["sum"]
         return (
             entry.name,
             Cell(total, mark="=" * tied),
@@ -280,7 +280,7 @@ def _total(quality: Quality, *, by_value: bool) -> float:
     value = quality.value
     if not by_value or value is None or value.mean is None:
         return quality.decisive.total
-    return value.mean.estimate if value.exact is None else value.exact
+    return value.mean if value.exact is None else value.exact
 
 
 def _against(entry: Entry) -> Cell:

@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
-from harmonrank.fusion import Quality
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures.board import auc_plots, leaderboard_plots
 from harmonrank.reports.figures.methods import (
@@ -61,36 +59,26 @@ def _summary(facts: Facts) -> list[Card]:
     """Return the few numbers that a hurried reader takes away."""
     board, rows = facts.board, facts.data.rows
     cards: list[Card] = []
-    for name, best in list(board.qualities.items())[:1]:
+    for name, quality in list(board.qualities.items())[:1]:
         tied = sum(entry.tied for entry in board.entries[1:])
         among = f"tied with {tied} other{'s' * (tied > 1)}" if tied else ""
         cards.append(("Best" if len(board.entries) > 1 else "Method", name, among))
-        if board.value_k is not None:
-            cards += _value_cards(board, name, best)
-            continue
-        areas = best.decisive
-        about = str(areas.auc_sum) if areas.regret is None else "exact"
-        cards.append((board.measure, f"{areas.total:.4f}", about))
-        if areas.ceiling is not None and areas.regret is not None:
-            above = areas.ceiling - sum(best.weights.values()) / 2
-            reached = 1 - areas.regret / above if above > 0 else float("nan")
-            cards.append(("Ceiling", f"{areas.ceiling:.4f}", f"regret {areas.regret:.4f}"))
-            cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
+        total, best, by_value = board.totals[name], board.best_possible, board.value_k is not None
+        interval = (
+            quality.value.interval if by_value and quality.value else quality.decisive.auc_sum
+        )
+        about = "per request, " * by_value + (str(interval) if best is None else "exact")
+        cards.append((board.measure[:1].upper() + board.measure[1:], f"{total:.4f}", about))
+        if best is not None:
+            cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
+            chance = sum(quality.weights.values()) / 2
+            if not by_value and best > chance:
+                reached = (total - chance) / (best - chance)
+                cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
     trained = f"{rows['train']:,} training rows" if "train" in rows else ""
     cards.append(("Test rows", f"{rows['test']:,}", trained))
     if facts.data.warnings:
         cards.append(("Warnings", str(len(facts.data.warnings)), "about the rows, see below"))
-    return cards
-
-
-def _value_cards(board: Leaderboard, name: str, quality: Quality) -> list[Card]:
-    """Return what the first is worth, of those that rank by value."""
-    value, total, best = quality.value, board.totals[name], board.best_possible
-    assert value is not None
-    about = f"per request, {value.mean}" if best is None else "per request, exact"
-    cards: list[Card] = [(f"Value at {value.k}", f"{total:.4f}", about)]
-    if best is not None:
-        cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
     return cards
 
 

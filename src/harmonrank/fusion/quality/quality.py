@@ -13,14 +13,13 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion.quality.areas import (
     DECIDING,
-    LEVEL,
     Areas,
     AreasForm,
     areas_of,
     ceiling_of,
 )
 from harmonrank.fusion.quality.position_quality import PositionCorrection
-from harmonrank.fusion.quality.value_at_k import ValueAtK, ValueForm
+from harmonrank.fusion.quality.value_at_k import ValueAtK
 from harmonrank.metrics import Interval
 from harmonrank.support.storage.decoding import decode
 from harmonrank.support.table import Cell, Column, Table, Tabular
@@ -36,7 +35,7 @@ class QualityForm(AreasForm, kw_only=True):
     weights: Named
     prevalence: Named
     effective_weights: Named
-    value: ValueForm | None = None
+    value: ValueAtK | None = None
     position: PositionCorrection | None = None
     kinds: dict[str, str] = msgspec.field(default_factory=dict)
     requests: AreasForm | None = None
@@ -240,7 +239,7 @@ class Quality(Areas, Tabular):
             weights=form.weights,
             prevalence=form.prevalence,
             effective_weights=form.effective_weights,
-            value=None if form.value is None else ValueAtK.of_form(form.value, LEVEL),
+            value=form.value,
             position=form.position,
             requests=None if form.requests is None else Areas(**form.requests.parts()),
             optimises=form.optimises,

@@ -19,13 +19,13 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 def leaderboard_plots(facts: Facts) -> list[plots.Plot]:
     """Paired differences to what ranks today, or else to the best; in a world also the regret."""
     board = facts.board
-    found = _difference_plot(facts)
+    shown = _difference_plot(facts)
     best = board.best_possible
     if best is not None and board.qualities:
         regrets = {name: {"regret": best - total} for name, total in board.totals.items()}
         title = "Regret: what is still to be had"
-        found.append(regret_plot(title, regrets, facts.focus, board.measure))
-    return found
+        shown.append(regret_plot(title, regrets, facts.focus, board.measure))
+    return shown
 
 
 def _difference_plot(facts: Facts) -> list[plots.Plot]:
@@ -56,10 +56,7 @@ def _difference_plot(facts: Facts) -> list[plots.Plot]:
             "line": {"width": 2, "color": colors},
         },
     )
-    rows = [
-        (n, g.estimate, g.low, g.high, "tied" if tied[n] else "ahead" if g.low > 0 else "behind")
-        for n, g in gaps.items()
-    ]
+    rows = [(n, g.estimate, g.low, g.high, relation_of(g)) for n, g in gaps.items()]
     columns = ("difference", "low", "high")
     title = f"{measure[:1].upper()}{measure[1:]} against {base.name}"
     return [
@@ -156,11 +153,10 @@ def auc_plots(facts: Facts) -> list[plots.Plot]:
         areas[o] = {n: (each[o].estimate, each[o].low, each[o].high) for n, each in found.items()}
         if o in board.upstream:
             alone = board.upstream[o].decisive(board.criterion)
-            ends = next(iter(alone.auc.values()))
-            known = (ends.estimate, ends.low, ends.high)
-            # By the truth, as all others are, of which the labels' interval is none.
-            exact = alone.areas[o]
-            areas[o]["own score"] = known if alone.exact_auc is None else (exact, exact, exact)
+            label, exact = alone.auc[o], alone.areas[o]
+            # By the truth, as all others are, of which the interval of the labels is none.
+            ends = (label.low, label.high) if alone.exact_auc is None else (exact, exact)
+            areas[o]["own score"] = (exact, *ends)
     titles = {objective: board.title(objective) for objective in board.objectives}
     return auc_bars("auc", areas, facts.focus, titles) if board.qualities else []
 
