@@ -42,6 +42,7 @@ __all__ = [
     "range_totals",
     "ranges_of",
     "rank",
+    "request_areas",
     "request_gains",
     "request_moments",
     "sigmoid",
@@ -74,6 +75,7 @@ from harmonrank.metrics._grouped import (
     RequestMoments,
     grouped_auc,
     grouped_auc_intervals,
+    request_areas,
     request_moments,
 )
 from harmonrank.metrics._intervals import (

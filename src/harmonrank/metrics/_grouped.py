@@ -6,9 +6,9 @@ Requests are the sampling unit of its intervals.
 __all__ = [
     "GroupedAUC",
     "RequestMoments",
-    "each_request",
     "grouped_auc",
     "grouped_auc_intervals",
+    "request_areas",
     "request_moments",
 ]
 
@@ -81,7 +81,7 @@ def grouped_auc(
         raise UsageError(
             f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
         )
-    area, rows, pairs = each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     used = pairs > 0
     say = {"rows": rows * used, "equal": used.astype(np.float64), "pairs": pairs}[weighting]
     total = say.sum(axis=0)
@@ -172,7 +172,7 @@ def request_moments(
     >>> each[0].estimate
     0.5
     """
-    area, rows, pairs = each_request(scores, labels, groups, sample_weight)
+    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     say = (pairs > 0) * rows
     v = np.hstack([say * area, say])
     return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
@@ -183,11 +183,11 @@ def _interval(estimate: float, squares: float, used: int, level: float) -> Inter
     return Interval.around(estimate, float(reach[0]), level)
 
 
-def each_request(
+def request_areas(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     groups: ArrayLike,
-    sample_weight: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return AUC or concordance, rows and pairs of each request and objective, (requests, M).
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from harmonrank.metrics._bootstrap import poisson_weights
 from harmonrank.metrics._expected import expected_requests
-from harmonrank.metrics._grouped import each_request
+from harmonrank.metrics._grouped import request_areas
 from harmonrank.metrics._inputs import FloatArray
 from harmonrank.metrics._outcomes import Outcomes
 
@@ -45,7 +45,7 @@ def bootstrap_request_areas(
     if expected:
         won, say = expected_requests(scores, labels, groups)  # type: ignore[arg-type]
     else:
-        area, rows, pairs = each_request(scores, labels, groups, sample_weight)
+        area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
         say = rows * (pairs > 0)
         won = say * area
     both = np.hstack([won, say])
