@@ -83,3 +83,10 @@ def test_what_is_not_known_is_a_dash_and_what_is_not_asked_is_left_out(quality, 
     log = read_log(table, Schema({"buy": "p_buy"}))
     plain = quality_of(log.scores[:, 0], log, np.ones(1))
     assert "within" not in shown(plain.to_table())[0]
+
+
+def test_the_first_column_is_named_by_what_decides_however_narrow_the_terminal(quality):
+    whole = replace(rename(quality, LONG, exact=False), requests=None)
+    board = Leaderboard(LONG, 10, 10, None, (Entry("m", 0.1, whole),))
+    assert shown(board.to_table())[0].split()[:2] == ["method", "AUC-sum"]
+    assert "No request column is named" in str(board.to_table())

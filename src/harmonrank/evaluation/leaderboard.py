@@ -95,7 +95,7 @@ class Leaderboard(Tabular):
         first = {"all rows": "AUC-sum", "value": f"value@{self.value_k}"}
         columns = (
             Column("method"),
-            Column(first.get(self.criterion, "within requests"), ".4f", short="within"),
+            Column(first.get(self.criterion, "within requests"), ".4f", short="within" * within),
             *[Column("as fitted", ".4f")] * self.recalibrated,
             Column("95 % interval", align="right", spare=True),
             Column("regret" if known else "behind", ".4f"),
