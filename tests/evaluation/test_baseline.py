@@ -47,6 +47,18 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
     by_name = {method["name"]: method for method in numbers["methods"]}
     assert by_name["today"]["fit_seconds"] is None
     assert by_name["today"]["ahead_of_baseline"] == 0
+    assert by_name["today"]["events_at_k"]["vs_baseline"] == {}
+    # A request has ten rows, so that the first ten are all of it.
+    assert by_name["closed-form"]["events_at_k"]["vs_baseline"] == {}
+    few = hr.compare(table, schema, ["closed-form"], baseline=FORMULA, test=table, k=3).to_dict()
+    told, today = (
+        next(m for m in few["methods"] if m["name"] == name)["events_at_k"]
+        for name in ("closed-form", "today")
+    )
+    for name, ratio in told["vs_baseline"].items():
+        assert ratio == pytest.approx(told["mean"][name] / today["mean"][name] - 1)
+        low, high = told["vs_baseline_ci"][name]
+        assert low <= ratio <= high
     assert by_name["closed-form"]["ahead_of_baseline_ci"] == [found.low, found.high]
     assert "vs today" in str(board.to_table())
 

@@ -176,3 +176,10 @@ def test_measures_that_disagree_in_sign_are_warned_of(rows):
     agreeing = judged(rows, ours, rows["a"])
     assert not agreeing.against[0].disagrees
     assert "disagree" not in agreeing.sentence
+
+
+def test_an_objective_without_an_event_in_the_first_places_of_today_is_left_out(rows):
+    never = rows.with_columns(buy=(pl.col("buy") * (pl.col("p_a") > 0.9)).cast(pl.UInt8))
+    verdict = judged(never, rows["a"], -rows["a"])
+    assert set(verdict.against[0].lifts) == {"like"}
+    assert "nan" not in verdict.sentence

@@ -38,6 +38,7 @@ class Entry:
         behind: How far it is behind the first of the board in what decides, paired bootstrap;
             negative if ahead of it.
         ahead: How far it is ahead of the baseline, likewise, where there is one.
+        lifted: Its events in the first k relative to the baseline's, −1.
         as_fitted: Its quality before it was recalibrated on the test rows, where it was.
         drawn: AUCs over "all rows" and "within requests", and "events" per request among its first
             k: of each objective, on the test rows and then on resampled ones, (1 + replicates, M).
@@ -51,6 +52,7 @@ class Entry:
     error: str | None = None
     behind: Interval | None = None
     ahead: Interval | None = None
+    lifted: Mapping[str, Interval] = field(default_factory=dict)
     as_fitted: Quality | None = None
     drawn: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     k: int = 10
@@ -103,13 +105,17 @@ class Entry:
         return self._each(self.drawn[by] - other.drawn[by])
 
     def lifts(self, other: "Entry") -> dict[str, Interval]:
-        """Return its events in the first k relative to another's, −1; empty if none differ."""
+        """Return its events in the first k relative to another's, −1; empty if none differ.
+
+        An objective of which the other has none is left out.
+        """
         mine, theirs = (entry.drawn.get("events", np.empty(0)) for entry in (self, other))
         if not (mine.size and theirs.size) or np.allclose(mine, theirs, rtol=1e-9):
             return {}
         ratio = np.full(mine.shape, np.nan)
         np.divide(mine, theirs, out=ratio, where=theirs > 0)
-        return self._each(ratio - 1)
+        each = self._each(ratio - 1)
+        return {name: lift for name, lift in each.items() if np.isfinite(lift.estimate)}
 
     def _each(self, drawn: np.ndarray) -> dict[str, Interval]:
         """Return the interval of each objective of what was drawn."""
@@ -152,9 +158,12 @@ class Entry:
 
     def events_dict(self) -> dict[str, Any] | None:
         """Return the JSON form of its events in the first k."""
-        each = {name: interval.parts for name, interval in self.events.items()}
-        means, ends = ({n: parts[i] for n, parts in each.items()} for i in (0, 1))
-        return {"k": self.k, "mean": means, "ci": ends} if each else None
+        told: dict[str, Any] = {"k": self.k}
+        for key, each in (("mean", self.events), ("vs_baseline", self.lifted)):
+            told[key] = {name: interval.parts[0] for name, interval in each.items()}
+            ends = "ci" if key == "mean" else f"{key}_ci"
+            told[ends] = {name: interval.parts[1] for name, interval in each.items()}
+        return told if self.events else None
 
 
 def _interval(drawn: np.ndarray) -> Interval:

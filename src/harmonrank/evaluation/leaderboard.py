@@ -260,6 +260,7 @@ def leaderboard_of(
                 entry,
                 behind=ordered[0].minus(entry),
                 ahead=None if today is None else entry.minus(today),
+                lifted={} if today is None else entry.lifts(today),
             )
             for entry in ordered
         ),

@@ -46,7 +46,7 @@ class Versus:
     @property
     def disagrees(self) -> bool:
         """Whether all rows say the opposite of requests, one of them surely."""
-        if self.over_all is None or self.gap.estimate * self.over_all.estimate >= 0:
+        if self.over_all is None or not self.gap.estimate * self.over_all.estimate < 0:
             return False
         return {self.relation, relation_of(self.over_all)} != {"tied"}
 
