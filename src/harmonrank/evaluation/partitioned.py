@@ -131,8 +131,8 @@ class _Measuring:
 
     def _each(self, function: Callable[..., Any], promises: list[Any], *given: Any) -> list[Any]:
         """Return what a function finds of each promised value."""
-        found = [self.engine.call(function, promise, *given) for promise in promises]
-        return [self.engine.get(promise) for promise in found]
+        calls = [self.engine.call(function, promise, *given) for promise in promises]
+        return [self.engine.get(call) for call in calls]
 
     def rows(self, on_rows: Callable[[int, int], None]) -> tuple[list[Any], int]:
         """Return promises of the scored rows of every block, and how many rows count."""
@@ -194,8 +194,8 @@ class _Measuring:
             promised = [
                 engine.call(work.unit_squares, *column) for column in zip(*pieces, strict=True)
             ]
-        found = [engine.get(promise) for promise in promised]
-        return np.sum([squares for squares, _ in found], axis=0), sum(units for _, units in found)
+        squares, units = zip(*(engine.get(promise) for promise in promised), strict=True)
+        return np.sum(squares, axis=0), sum(units)
 
     def within(self, rows: list[Any], weights: np.ndarray) -> Areas:
         """Return the AUC within requests, mean by rows, with intervals."""
