@@ -21,36 +21,39 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     quality = loaded.evaluate(world_folder / "test.parquet")
     drift = loaded.drift(world_folder / "test.parquet")
     more = {"recalibrated": False, "auc_sum_as_fitted": quality.auc_sum.estimate}
+    more |= {"criterion": "within requests"}
     expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
     found = json.loads(done.out)
-    assert set(found) == set(expected) | {"upstream", "verdict", "baseline", "warnings", "missing"}
+    others = {"upstream", "verdict", "baseline", "warnings", "missing", "events_at_k"}
+    assert set(found) == set(expected) | others
     assert {key: found[key] for key in expected} == expected
     assert found["baseline"] is found["verdict"] is None
     assert set(found["upstream"]) == set(quality.auc)
-    assert f"{quality.auc_sum.estimate:.4f}" in done.err
+    assert f"{quality.requests.exact_auc_sum:.4f}" in done.err
 
 
 def test_the_table_fits_a_terminal_and_names_every_objective(run, model, world_folder):
     lines = run("evaluate", model, world_folder / "test.parquet").out.splitlines()
-    assert len(lines) == 1 + 5 + 1 + 5
+    assert len(lines) == 1 + 5 + 1 + 6
     assert max(map(len, lines)) <= 80
-    assert lines[0].split()[:6] == ["objective", "AUC", "95", "%", "interval", "alone"]
+    first = ["objective", "within", "alone", "all", "rows", "events@10"]
+    assert lines[0].split()[:6] == first
     assert lines[5].startswith("long_view ")
-    assert "regret" in lines[-4]
-    assert lines[-3].startswith("Within requests: AUC-sum ")
-    assert "regret" in lines[-2]
+    assert lines[-4].startswith("Within requests: ceiling ")
+    assert lines[-3].startswith("Over all rows: ceiling ")
 
 
 def test_today_stands_beside_the_model(run, model, world_folder):
     test = world_folder / "test.parquet"
     done = run("evaluate", model, test, "--baseline", "p_buy + p_like", "--json", "-")
     found = json.loads(done.out)
-    assert done.err.startswith("closed-form is ahead of today's formula by .")
+    assert done.err.startswith("Within requests closed-form is ahead of today's formula by .")
     (against,) = found["verdict"]["against"]
     today = found["baseline"]
     assert today["score"] == "p_buy + p_like"
-    assert against["difference"] == pytest.approx(found["auc_sum"] - today["auc_sum"])
-    assert f"{today['auc_sum']:.4f}" in done.err
+    ours, theirs = (each["requests"]["exact_auc_sum"] for each in (found, today))
+    assert against["difference"] == pytest.approx(ours - theirs)
+    assert f"{theirs:.4f}" in done.err
     notes = [line for line in done.err.splitlines() if line.startswith("Note: ")]
     assert notes == [f"Note: {line}" for line in found["warnings"]]
     assert max(len(line) for line in done.err.splitlines() if line not in notes) <= 80
@@ -89,7 +92,8 @@ def test_recalibration_is_said_with_what_it_changed(run, tmp_path):
     assert found["auc_sum_as_fitted"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
     assert found["drift"]["replaced"] == ["p_like"]
     assert "Recalibrated on 30,000 rows: p_like (median " in done.err
-    assert f"As fitted, AUC-sum is {found['auc_sum_as_fitted']:.4f}." in done.err
+    before = model.evaluate(tmp_path / "t.parquet").requests.exact_auc_sum
+    assert f"As fitted, AUC-sum within requests is {before:.4f}." in done.err
 
 
 def test_evaluate_and_explain_tell_which_auc_is_optimised(run, world_folder, tmp_path):
@@ -105,7 +109,7 @@ def test_evaluate_and_explain_tell_which_auc_is_optimised(run, world_folder, tmp
     assert found["requests"]["ci"][0] < found["requests"]["auc_sum"] < found["requests"]["ci"][1]
     assert found["requests"]["regret"] > 0
     assert found["regret"] > 0
-    assert "Within requests: AUC-sum" in done.err
+    assert "Within requests: ceiling" in done.err
     assert "the fit is for AUC within requests" in " ".join(done.err.split())
     done = run("explain", model, "--data", table, "--row", 5, "--json", "-")
     found, text = json.loads(done.out), " ".join(done.err.split())

@@ -26,7 +26,7 @@ def fit(run, folder):
 def test_a_model_is_written_and_measured_on_the_validation_rows(fit, folder):
     done = fit("--valid", folder / "valid.parquet", "-o", folder / "m")
     assert "Fitted closed-form in" in done.err
-    assert done.out.split()[:2] == ["objective", "AUC"]
+    assert done.out.split()[:2] == ["objective", "within"]
     model = hr.load(folder / "m")
     by_hand = hr.ClosedForm().fit(
         folder / "train.parquet", model.schema, valid=folder / "valid.parquet"

@@ -31,7 +31,7 @@ def decided(run, tmp_path, *more):
     assert "Columns are as 'schema.toml' says." in done.err
     assert "Split by time, test rows from " in done.err
     verdict = " ".join(done.out.split("\nmethod")[0].split())
-    assert verdict.startswith("harmonrank is ")
+    assert verdict.startswith("Within requests harmonrank is ")
     assert "today's score by ." in verdict
     assert "today's score by ." in unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     return done

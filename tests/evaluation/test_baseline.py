@@ -10,7 +10,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
-from harmonrank.metrics import bootstrap_auc_sum
+from harmonrank.metrics import bootstrap_request_areas, grouped_auc, percentiles
 from harmonrank.support.errors import DataError, UsageError
 
 FORMULA = "p_buy * (1 + 3*p_like)**0.5"
@@ -28,15 +28,16 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
         table, schema, ["closed-form", "logistic"], baseline=FORMULA, test=table
     ).board
     fused = (table["p_buy"] * (1 + 3 * table["p_like"]) ** 0.5).to_numpy()
-    labels = table.select("buy", "like").to_numpy()
+    labels, groups = table.select("buy", "like").to_numpy(), table["request_id"].to_numpy()
     entries = {entry.name: entry for entry in board.entries}
     assert set(entries) == {"closed-form", "logistic", "today"}
     np.testing.assert_allclose(
         [a.estimate for a in entries["today"].quality.auc.values()], hr.auc(fused, labels)
     )
     ours = hr.ClosedForm().fit(table, schema).score(table)
-    groups = table["request_id"].to_numpy()
-    expected = bootstrap_auc_sum(ours, labels, minus=fused, groups=groups)
+    once = [grouped_auc(each, labels, groups).auc.sum() for each in (ours, fused)]
+    drawn = [bootstrap_request_areas(each, labels, groups).sum(axis=1) for each in (ours, fused)]
+    expected = percentiles(once[0] - once[1], drawn[0] - drawn[1], 0.95)
     found = entries["closed-form"].ahead
     np.testing.assert_allclose(
         [found.estimate, found.low, found.high], [expected.estimate, expected.low, expected.high]
@@ -46,6 +47,18 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
     by_name = {method["name"]: method for method in numbers["methods"]}
     assert by_name["today"]["fit_seconds"] is None
     assert by_name["today"]["ahead_of_baseline"] == 0
+    assert by_name["today"]["events_at_k"]["vs_baseline"] == {}
+    # A request has ten rows, so that the first ten are all of it.
+    assert by_name["closed-form"]["events_at_k"]["vs_baseline"] == {}
+    few = hr.compare(table, schema, ["closed-form"], baseline=FORMULA, test=table, k=3).to_dict()
+    told, today = (
+        next(m for m in few["methods"] if m["name"] == name)["events_at_k"]
+        for name in ("closed-form", "today")
+    )
+    for name, ratio in told["vs_baseline"].items():
+        assert ratio == pytest.approx(told["mean"][name] / today["mean"][name] - 1)
+        low, high = told["vs_baseline_ci"][name]
+        assert low <= ratio <= high
     assert by_name["closed-form"]["ahead_of_baseline_ci"] == [found.low, found.high]
     assert "vs today" in str(board.to_table())
 

@@ -45,7 +45,8 @@ def test_a_score_that_knows_the_label_is_named(train, test):
 def test_values_that_nothing_can_be_measured_by_are_told(train, test):
     schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, value={"buy": 10})
     board = hr.compare(train, schema, ["closed-form"], test=test).board
-    assert board.criterion == "AUC-sum"
+    assert board.criterion == "all rows"
+    assert "with one, the order" not in str(board.to_table())
     assert board.warnings == (
         "Value at K needs requests, so AUC-sum decides; name the request column in the schema.",
     )

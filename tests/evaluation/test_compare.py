@@ -8,7 +8,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.fusion.baselines.closed_form import ClosedFormConfig
 from harmonrank.fusion.baselines.logistic import LogisticConfig
-from harmonrank.metrics import Interval
+from harmonrank.metrics import Interval, expected_grouped_auc, grouped_auc
 from harmonrank.support.errors import DataError, OutputError, UsageError
 from harmonrank.support.events import MethodEnded, MethodStarted
 from harmonrank.support.table import Column
@@ -33,8 +33,9 @@ def board(world_folder):
 
 def test_the_json_form_is_the_contract_that_other_programs_read(board):
     numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
-    keys = {"objectives", "rows", "ceiling", "methods", "recalibrated", "drift"}
+    keys = {"objectives", "rows", "ceiling", "request_ceiling", "methods", "recalibrated", "drift"}
     assert set(numbers) == keys | {"upstream", "baseline", "verdict", "warnings", "criterion"}
+    assert numbers["criterion"] == "within requests"
     assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
     assert numbers["rows"] == {"train": 8000, "test": 4000}
     assert {method["name"] for method in numbers["methods"]} == set(BOTH)
@@ -43,6 +44,14 @@ def test_the_json_form_is_the_contract_that_other_programs_read(board):
         assert method["auc_sum"] == pytest.approx(sum(method["auc"].values()))
         assert method["ci"][0] < method["auc_sum"] < method["ci"][1]
         assert method["regret"] == pytest.approx(numbers["ceiling"] - method["exact_auc_sum"])
+        within = method["requests"]
+        assert method["request_auc"] == within["auc"]
+        assert method["request_ci"][0] < method["request_auc_sum"] < method["request_ci"][1]
+        expected = numbers["request_ceiling"] - within["exact_auc_sum"]
+        assert method["request_regret"] == pytest.approx(expected)
+        assert method["events_at_k"]["k"] == 10
+        for name, (low, high) in method["events_at_k"]["ci"].items():
+            assert 0 < low < method["events_at_k"]["mean"][name] < high
         assert method["fit_seconds"] > 0
         assert method["error"] is None
 
@@ -57,15 +66,22 @@ def test_every_score_is_measured_alone(board, world_folder):
         assert alone["auc_ci"][0] < areas[m] < alone["auc_ci"][1]
         assert alone["auc_sum"] == pytest.approx(areas.sum())
         truth = frame[f"true_{name}"].to_numpy()
-        assert alone["exact_auc"] == hr.auc(frame[alone["score"]].to_numpy(), truth)
+        score, groups = frame[alone["score"]].to_numpy(), frame["request_id"].to_numpy()
+        assert alone["exact_auc"] == hr.auc(score, truth)
+        assert alone["request_exact_auc"] == expected_grouped_auc(score, truth, groups)[0]
+        by_pairs = grouped_auc(score, labels[:, m], groups).auc[0]
+        assert alone["request_auc"] == pytest.approx(by_pairs, rel=1e-12)
     row = board.to_table().rows[-1]
     assert row[0] == "own score"
-    assert row[4:9] == tuple(alone.exact_auc for alone in board.upstream.values())
+    # By the measure of the other rows of the table.
+    found = board.to_dict()["upstream"].values()
+    assert row[5:10] == tuple(alone["request_exact_auc"] for alone in found)
 
 
 def test_no_method_exceeds_the_ceiling_and_the_best_comes_first(board):
-    regrets = [entry.quality.regret for entry in board.entries]
+    regrets = [entry.quality.requests.regret for entry in board.entries]
     assert min(regrets) > 0
+    assert min(entry.quality.regret for entry in board.entries) > 0
     assert regrets == sorted(regrets)
 
 
@@ -161,12 +177,12 @@ def test_a_method_is_compared_with_the_first_on_the_same_resampled_rows(table, s
     first, second = board.entries
     assert first.behind == Interval(0.0, 0.0, 0.0, 0.95)
     assert first.tied
-    gap = first.quality.auc_sum.estimate - second.quality.auc_sum.estimate
+    ours, theirs = first.quality.requests.auc_sum, second.quality.requests.auc_sum
+    gap = ours.estimate - theirs.estimate
     assert second.behind.estimate == pytest.approx(gap)
     assert second.behind.low <= second.behind.estimate <= second.behind.high
     width = second.behind.high - second.behind.low
-    alone = second.quality.auc_sum.high - second.quality.auc_sum.low
-    assert width < alone  # pairing removes the noise that both share
+    assert width < theirs.high - theirs.low  # pairing removes the noise that both share
     assert board.to_dict()["methods"][1]["tied_with_best"] == second.tied
 
 
@@ -246,8 +262,9 @@ def test_every_method_is_shown_recalibrated_and_as_fitted(tmp_path):
             assert entry.as_fitted == plain[entry.name].quality
             assert entry.quality.regret < entry.as_fitted.regret - 0.005
         table = board.to_table()
-        assert [c.title for c in table.columns[:3]] == ["method", "AUC-sum", "as fitted"]
-        assert [row[2] for row in table.rows[1:-1]] == [e.as_fitted.total for e in board.entries]
+        assert [c.title for c in table.columns[:3]] == ["method", "within requests", "as fitted"]
+        before = [entry.as_fitted.requests.total for entry in board.entries]
+        assert [row[2] for row in table.rows[1:-1]] == before
         assert table.rows[0][table.columns.index(Column("regret", ".4f"))] == 0
         assert "without labels" in str(table)
 

@@ -190,7 +190,7 @@ def test_feedback_counts_as_if_every_place_had_been_looked_at(model, train, sche
     np.testing.assert_allclose(found.auc.figures[0], areas)
     worth = dict.fromkeys(THREE, 1.0)
     value = placed.measured(placed.score(table), Sweep.of(placed, table).log, value=worth, k=2)
-    assert found.events.figures[0].sum() == pytest.approx(value.value.mean.estimate)
+    assert found.events.figures[0].sum() == pytest.approx(value.value.mean)
 
 
 def test_a_named_point_with_the_current_weights_is_listed_as_the_current_one(sweep):

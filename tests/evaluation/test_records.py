@@ -14,8 +14,9 @@ def test_a_kept_method_is_found_again(tmp_path):
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("resampled", [1.0]),
-        ("resampled", "x"),
+        ("drawn", [1.0]),
+        ("drawn", {"events": [[1.0, 2.0]]}),
+        ("drawn.events", "x"),
         ("quality.auc", {}),
         ("quality.auc_sum", "x"),
         ("quality.exact_auc", [1]),

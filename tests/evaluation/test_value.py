@@ -1,7 +1,7 @@
 """A comparison of methods that rank by what events are worth."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -44,34 +44,37 @@ def test_value_decides_the_order_and_a_method_without_probabilities_fails(board)
     assert board.entries[0].name == "closed-form"
     assert board.entries[-1].name == "formula-grid"
     assert "cannot rank by value" in board.entries[-1].error
-    assert board.criterion == "value at 3"
-    assert json.loads(json.dumps(board.to_dict()))["criterion"] == "value at 3"
+    assert board.criterion == "value"
+    assert json.loads(json.dumps(board.to_dict()))["criterion"] == "value"
 
 
 def test_differences_are_those_of_a_paired_bootstrap_over_requests(board, rows, schema):
     train, test = rows
     worth = [WORTH[name] for name in schema.names]
     models = [hr.ClosedForm().fit(train, schema).score(test), test["p_long_view"].to_numpy()]
-    labels, groups = test.select(schema.names).to_numpy(), test[schema.request]
-    drawn = [bootstrap_values(s, labels, groups, 3, value=worth) for s in models]
-    means = [value_at_k(s, labels, groups, 3, value=worth) for s in models]
+    # A world is judged by true probabilities.
+    chances = test.select([f"true_{name}" for name in schema.names]).to_numpy()
+    groups = test[schema.request]
+    drawn = [bootstrap_values(s, chances, groups, 3, value=worth) for s in models]
+    means = [value_at_k(s, chances, groups, 3, value=worth) for s in models]
     expected = percentiles(means[0] - means[1], drawn[0] - drawn[1], 0.95)
-    assert board.entries[0].ahead == expected
-    assert board.verdict.to_dict()["against"][-1]["difference"] == expected.estimate
+    found = board.entries[0].ahead
+    assert asdict(found) == pytest.approx(asdict(expected), rel=1e-12)
+    assert board.verdict.to_dict()["against"][-1]["difference"] == found.estimate
 
 
 def test_table_and_verdict_speak_of_value(board):
     text = board.to_table().to_text(120)
     assert board.verdict.sentence in text.replace("\n", " ")
-    assert "in value at 3; " in board.verdict.sentence
+    assert board.verdict.sentence.startswith("In value at 3 closed-form is ")
     assert "value@3" in text
     best = board.entries[0].quality.value
     assert f"{best.best - best.exact:.4f}" in text
     assert "AUC-sum" not in text
 
 
-def test_without_values_all_is_as_before(rows, schema):
+def test_without_values_the_order_within_requests_decides(rows, schema):
     plain = hr.compare(rows[0], replace(schema, value={}), ["closed-form"], test=rows[1]).board
-    assert plain.criterion == "AUC-sum"
-    assert not plain.entries[0].earned.size
+    assert plain.criterion == "within requests"
+    assert plain.entries[0].value is None
     assert np.isfinite(plain.entries[0].quality.total)

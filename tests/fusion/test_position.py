@@ -113,12 +113,16 @@ def test_metrics_of_corrected_feedback_are_near_the_exact_ones_and_naive_ones_ar
     assert value_at_k(fused, log.labels, log.request, **k) < 0.7 * true
 
 
+def curve_of(quality):
+    return {int(place): chance for place, chance in quality.position.examination.items()}
+
+
 def test_evaluate_shows_curve_clipping_and_effective_positives(model, test):
     quality = model.evaluate(test)
-    assert quality.position.examination == model.schema.examination
-    assert 1 < quality.position.largest < 20
-    assert quality.position.clipped == 0
-    for name, count in quality.position.effective.items():
+    assert curve_of(quality) == model.schema.examination
+    assert 1 < quality.position.largest_weight < 20
+    assert quality.position.clipped_share == 0
+    for name, count in quality.position.effective_positives.items():
         assert 0 < count < quality.position.positives[name]
     assert "Corrected for position: place 1" in str(quality.to_table())
     assert Quality.from_dict(quality.to_dict()) == quality
@@ -150,8 +154,8 @@ def test_rows_are_corrected_once_and_by_the_curve_that_is_given(train):
 def test_chances_below_a_twentieth_are_clipped_and_it_is_said(train):
     log = corrected(read_log(train.head(5000), replace(PLACED, examination={1: 1.0, 4: 0.001})))
     found = PositionCorrection.of(log)
-    assert found.largest == 20
-    assert found.clipped == pytest.approx((log.position >= 4).mean())
+    assert found.largest_weight == 20
+    assert found.clipped_share == pytest.approx((log.position >= 4).mean())
     assert "weights up to 20.0, clipped in" in found.words()
     few = PositionCorrection.of(log.take(np.arange(300)))
     assert "Too few to trust: " in few.words()
@@ -169,7 +173,7 @@ def test_compare_corrects_all_methods_by_one_curve(train, test):
     board = compare(
         train.head(20_000), PLACED, ["closed-form", "prevalence-weights"], test=test
     ).board
-    curves = [entry.quality.position.examination for entry in board.entries]
+    curves = [curve_of(entry.quality) for entry in board.entries]
     assert (
         curves[0] == curves[1] == corrected(read_log(train.head(20_000), PLACED)).schema.examination
     )

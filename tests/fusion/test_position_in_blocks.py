@@ -77,4 +77,4 @@ def test_the_model_is_that_of_memory(tables, name, tmp_path):
     told = two.training.position
     known = PositionCorrection.of(corrected(read_log(train, PLACED).counted()))
     assert told.positives == known.positives
-    assert told.effective == pytest.approx(known.effective, rel=1e-10)
+    assert told.effective_positives == pytest.approx(known.effective_positives, rel=1e-10)

@@ -92,7 +92,7 @@ def test_with_a_baseline_the_first_chart_is_against_today(facts):
     assert chart.data[0]["y"] == [entry.name for entry in entries[:-1]]
     gaps = [entry.minus(entries[-1]).estimate for entry in entries[:-1]]
     assert chart.data[0]["x"] == pytest.approx(gaps)
-    assert chart.layout["xaxis"]["title"]["text"] == "AUC-sum − that of today"
+    assert chart.layout["xaxis"]["title"]["text"] == "AUC-sum within requests − that of today"
     assert "“today” is what ranks now: prod." in sections(found)[0].lead
 
 
@@ -127,8 +127,12 @@ def test_marks_of_a_trade_off_are_in_the_legend_and_tell_their_weights(facts):
 def test_the_regret_is_shown_only_where_the_ceiling_is_known(facts):
     world = sections(facts)[0].plots
     assert [plot.name for plot in world] == ["difference", "regret"]
+    unknown = {"exact_auc_sum": None, "exact_auc": None, "ceiling": None}
     entries = tuple(
-        replace(e, quality=replace(e.quality, exact_auc_sum=None, exact_auc=None, ceiling=None))
+        replace(
+            e,
+            quality=replace(e.quality, **unknown, requests=replace(e.quality.requests, **unknown)),
+        )
         for e in facts.board.entries
     )
     plain = replace(facts, board=replace(facts.board, ceiling=None, entries=entries))

@@ -54,7 +54,7 @@ from harmonrank.support.errors import UsageError
 @column_options
 @method_option("--methods", "harmonrank,logistic,closed-form", "Ways to fuse", metavar="all|A,B")
 @baseline_option
-@count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
+@count_option("-k", 10, "Events, and their value, in how many of a request.", least=1)
 @seed_option
 @path_option("--runs", help="Folder that keeps finished methods; repeat the command to go on.")
 @recalibrate_option
@@ -89,9 +89,9 @@ def command(
     Rows to learn from and to measure on are two tables, --train and --test, or one, LOG, which
     --split cuts; requests stay whole. Parquet tables that --memory cannot hold are read in blocks.
 
-    The first sentence says who is ahead, and by how much. In a world the ceiling is known, and
-    each method's regret is how far below it stays. With --engine ray each method is fitted and
-    measured by a worker.
+    The first sentence says who is ahead, and by how much: within requests, where the schema names
+    them. In a world the ceiling is known, and each method's regret is how far below it stays. With
+    --engine ray each method is fitted and measured by a worker.
     """
     from harmonrank.cli.parts.pages import Pages
     from harmonrank.data.splitting import Cut

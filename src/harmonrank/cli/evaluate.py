@@ -31,7 +31,7 @@ from harmonrank.support.errors import UsageError
 )
 @model_options
 @table_argument("data")
-@count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
+@count_option("-k", 10, "Events, and their value, in how many of a request.", least=1)
 @baseline_option
 @recalibrate_option
 @memory_option

@@ -15,7 +15,7 @@ from harmonrank.data.log import taken
 from harmonrank.data.reading.tables import check_columns, column_names, describe
 from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.fusion import quality_of
-from harmonrank.fusion.quality.request_quality import value_of
+from harmonrank.fusion.quality.value_at_k import value_of
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 
 TODAY = "today"
@@ -111,7 +111,7 @@ class Baseline:
             weights: Of the objectives; those of the schema if left out.
             prevalence: Of the training rows, for the effective weights.
             value: What an event is worth, where value at k is asked for; else as in the schema.
-            k: Value at how many of a request.
+            k: Events among how many of a request.
         """
         fused, rows = self.counted(log), log.counted()
         chosen = log.schema.weight_vector if weights is None else weights
@@ -119,7 +119,7 @@ class Baseline:
         worth = log.schema.values_with(None) if value is None else value
         if worth is not None:
             quality = replace(quality, value=value_of(fused, rows, worth, k, ranked=False))
-        return entry_of(TODAY, fused, rows, quality)
+        return entry_of(TODAY, fused, rows, quality, k=k)
 
     def counted(self, log: Log) -> np.ndarray:
         """Return the scores of the rows that count in the log of the same table."""

@@ -2,7 +2,7 @@
 
 __all__ = ["cautions_of", "few_positives", "unseen_shares"]
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -51,14 +51,14 @@ def _since(test: Log, train: Log | None, encoder: ContextEncoder | None) -> Iter
 
 
 def _leaks(upstream: Mapping[str, Upstream]) -> str | None:
-    found = [
-        f"{score.column} ('{name}', AUC {score.auc.estimate:.4f})"
-        for name, score in upstream.items()
-        if score.auc.estimate >= _LEAK
-    ]
-    if not found:
-        return None
-    return f"Too good to be true: {_listed(found)}; was the label known when the score was made?"
+    return _said(
+        "Too good to be true: {}; was the label known when the score was made?",
+        [
+            f"{score.column} ('{name}', AUC {score.auc.estimate:.4f})"
+            for name, score in upstream.items()
+            if score.auc.estimate >= _LEAK
+        ],
+    )
 
 
 def _no_requests(test: Log) -> str | None:
@@ -69,11 +69,9 @@ def _no_requests(test: Log) -> str | None:
 
 def _constant(log: Log, rows: str) -> str | None:
     low, high = _ends(log.scores)
-    found = [c for c, a, b in zip(log.schema.score_columns, low, high, strict=True) if a == b]
-    if not found:
-        return None
-    verb = "have" if len(found) > 1 else "has"
-    return f"{_listed(found)} {verb} one value in all {rows} rows, which ranks nothing."
+    flat = [c for c, a, b in zip(log.schema.score_columns, low, high, strict=True) if a == b]
+    verb = "have" if len(flat) > 1 else "has"
+    return _said(f"{{}} {verb} one value in all {rows} rows, which ranks nothing.", flat)
 
 
 def unseen_shares(train: Log, test: Log) -> dict[str, float]:
@@ -94,35 +92,35 @@ def unseen_shares(train: Log, test: Log) -> dict[str, float]:
 
 
 def _unseen(shares: Mapping[str, float]) -> str | None:
-    found = [
+    much = [
         f"{name} in {'all' if share == 1 else f'{share:.0%} of the'} test rows"
         for name, share in shares.items()
         if share >= _MUCH_UNSEEN
     ]
-    return f"Values that training did not see: {_listed(found)}." if found else None
+    return _said("Values that training did not see: {}.", much)
 
 
 def _all_unknown(test: Log, encoder: ContextEncoder) -> str | None:
     codes = test.codes(encoder)
-    found = [
+    strange = [
         feature.name
         for feature, column in zip(encoder.features, codes.T, strict=True)
         if feature.slots > 1 and len(column) and (column == UNKNOWN).all()
     ]
-    return f"No row has a value that the fit knew of {_listed(found)}." if found else None
+    return _said("No row has a value that the fit knew of {}.", strange)
 
 
 def _beyond(train: Log, test: Log) -> str | None:
     """Say in how many test rows a number is below or above all of training."""
-    found = []
+    beyond = []
     for name, before, now in _numbers(train, test):
         known, recent = before[~np.isnan(before)], now[~np.isnan(now)]
         if not len(known) or not len(recent):
             continue
         share = float(((recent < known.min()) | (recent > known.max())).sum() / len(now))
         if share >= _MUCH_BEYOND:
-            found.append(f"{name} in {share:.0%}")
-    return f"Test rows outside the training range: {_listed(found)}." if found else None
+            beyond.append(f"{name} in {share:.0%}")
+    return _said("Test rows outside the training range: {}.", beyond)
 
 
 def _numbers(train: Log, test: Log) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -138,14 +136,12 @@ def _numbers(train: Log, test: Log) -> Iterator[tuple[str, np.ndarray, np.ndarra
 def few_positives(test: Log) -> str | None:
     """Name the objectives that have few positives among the test rows."""
     counts = test.known_labels().sum(axis=0, dtype=np.int64)
-    found = [
+    few = [
         f"{name} {count:,}"
         for name, count in zip(test.schema.names, counts, strict=True)
         if count < FEW_POSITIVES and name not in test.schema.graded
     ]
-    if not found:
-        return None
-    return f"Few positives among the test rows: {_listed(found)}; see their intervals."
+    return _said("Few positives among the test rows: {}; see their intervals.", few)
 
 
 def _ends(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -155,8 +151,7 @@ def _ends(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, np.where(known, scores, -np.inf).max(axis=0)
 
 
-def _listed(words: Iterable[str], most: int = 6) -> str:
-    """Return some words with commas, and how many more there are."""
-    found = list(words)
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + more
+def _said(sentence: str, names: Sequence[str], most: int = 6) -> str | None:
+    """Return a sentence about some names, if there are any, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return sentence.format(", ".join(names[:most]) + more) if names else None

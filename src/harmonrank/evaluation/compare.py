@@ -22,6 +22,7 @@ from harmonrank.evaluation.runs import Runs
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import METHODS, Method, installed_methods, method_class
 from harmonrank.fusion.drift.measurement import drift_between
+from harmonrank.fusion.influence import influence_of
 from harmonrank.fusion.position import corrected
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.position_quality import PositionCorrection
@@ -79,7 +80,8 @@ def compare(
             there already, of the same data, options and seed, is not fitted again.
         recalibrate: Measure every method after `recalibrated` on the test rows, without labels;
             entries also tell its quality as fitted.
-        k: Where the schema has values per event: value at how many of a request decides.
+        k: Events among how many of a request are counted. Where the schema has values per event,
+            what these are worth decides.
         memory: How much a table may take, such as '3GB'; half of what is free if left out. A
             larger parquet table is read in blocks.
         on_event: Called with the start and end of each method and its training events.
@@ -91,41 +93,43 @@ def compare(
     classes, chosen = _classes(methods), _options(options)
     cut = Cut(split, seed=seed) if isinstance(split, str) else split
     parts = _Parts.read(train, test, cut, schema, memory)
-    if folder is not None and (parts.learn.blocks or parts.exam.blocks):
+    if folder is not None and (parts.learn.blocks or parts.test.blocks):
         raise UsageError("--runs needs all rows in memory; leave it out, or raise --memory.")
-    rows, exam, schema = parts.learn.log, parts.exam.log, parts.schema
+    rows, tested, schema = parts.learn.log, parts.test.log, parts.schema
     rows.require_both_classes("training")
-    exam.require_both_classes("test")
-    today = Baseline.of(baseline, train if test is None else test, parts.exam.places)
+    tested.require_both_classes("test")
+    today = Baseline.of(baseline, train if test is None else test, parts.test.places)
     pi = rows.prevalence()
-    entries = [] if today is None else [today.entry(exam, prevalence=pi, k=k)]
-    lost = {"train": missing_of(rows), "test": missing_of(exam)}
-    position = PositionCorrection.of(exam)
-    rows, exam = rows.counted(), exam.counted()
+    entries = [] if today is None else [today.entry(tested, prevalence=pi, k=k)]
+    lost = {"train": missing_of(rows), "test": missing_of(tested)}
+    position = PositionCorrection.of(tested)
+    rows, tested = rows.counted(), tested.counted()
     held = None if valid is None else TableRows.read(valid, schema, memory)
     held_log = None if held is None else held.log
-    keep = None if folder is None else Runs(folder, [rows, exam, held_log], seed, recalibrate, k)
+    keep = None if folder is None else Runs(folder, [rows, tested, held_log], seed, recalibrate, k)
     fits = _Fits(
-        parts.learn.table, None if held is None else held.table, exam, parts.exam, seed,
-        recalibrate, k, memory,
+        parts.learn.table, None if held is None else held.table, tested, parts.test, seed,
+        recalibrate, k, memory, today is not None,
     )  # fmt: skip
     finished = fits.all(classes, chosen, keep, listener)
     entries += [entry for entry, _ in finished.values()]
-    drift = drift_between(rows, exam)
-    board = leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate, baseline=today)
+    drift = drift_between(rows, tested)
+    board = leaderboard_of(rows, tested, entries, drift, recalibrated=recalibrate, baseline=today)
     if parts.learn.sampled is not None:
         board = replace(board, train_rows=parts.learn.sampled.rows)
-    if parts.exam.sampled is not None:
-        board = replace(board, test_rows=parts.exam.sampled.rows)
+    if parts.test.sampled is not None:
+        board = replace(board, test_rows=parts.test.sampled.rows)
     names = zip(("Training", "Test"), lost.values(), strict=True)
     notes = parts.words(list(classes))
     notes += [f"{part} rows. {missing}" for part, missing in names if missing]
     notes += [] if position is None else [f"Test rows. {position.words()}"]
     models = {name: model for name, (_, model) in finished.items() if model is not None}
     judge = next(iter(models.values()), None) if drift.replaced and not recalibrate else None
-    shares = None if judge is None else judge.corrections(exam)
+    shares = None if judge is None else judge.corrections(tested)
     notes += drift_notes(drift, recalibrated=recalibrate, shares=shares)
-    return Comparison(board, models, tuple(notes), rows, exam, seed, lost, position)
+    influence = influence_of(models[USUAL[0]], tested) if USUAL[0] in models else None
+    notes += filter(None, [None if influence is None else influence.caution()])
+    return Comparison(board, models, tuple(notes), rows, tested, seed, lost, position)
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class _Parts:
     """
 
     learn: TableRows
-    exam: TableRows
+    test: TableRows
     schema: Schema
     cut: str | None = None
 
@@ -154,10 +158,10 @@ class _Parts:
         learn = TableRows.read(train, schema, memory)
         if test is not None:
             shared = replace(schema, examination=learn.log.schema.examination)
-            exam = TableRows.read(test, shared, memory)
-            if exam.blocks is not None or (learn.blocks is not None and schema.position):
+            tested = TableRows.read(test, shared, memory)
+            if tested.blocks is not None or (learn.blocks is not None and schema.position):
                 require_measurable(schema)
-            return cls(learn, exam, shared)
+            return cls(learn, tested, shared)
         assert cut is not None
         if learn.blocks is not None:
             raise UsageError(
@@ -169,8 +173,8 @@ class _Parts:
         places = split.rows("test")
         rows = corrected(whole.take(split.rows("train")))
         shared = replace(schema, examination=rows.schema.examination)
-        exam = TableRows(corrected(read_log(whole.take(places), shared)), places)
-        return cls(TableRows(rows), exam, shared, split.words())
+        tested = TableRows(corrected(read_log(whole.take(places), shared)), places)
+        return cls(TableRows(rows), tested, shared, split.words())
 
     def words(self, methods: Sequence[str]) -> list[str]:
         """Return how rows were cut, and what was done with a table that is read in blocks."""
@@ -184,7 +188,7 @@ class _Parts:
                     "--memory holds, drawn at random."
                 )
             told.append(f"Training rows. Read {self.learn.sampled.rows:,} rows in blocks: {how}")
-        sampled = self.exam.sampled
+        sampled = self.test.sampled
         return told if sampled is None else [*told, f"Test rows. {sampled.words()}"]
 
 
@@ -226,12 +230,13 @@ class _Fits:
 
     train: Log | LogBlocks
     valid: Log | LogBlocks | None
-    exam: Log
+    test: Log
     whole: TableRows
     seed: int
     recalibrate: bool
     k: int
     memory: str | None
+    baseline: bool
 
     def all(
         self,
@@ -249,7 +254,7 @@ class _Fits:
             listener(MethodStarted(name, index, len(classes)))
             entry, model = kept[name], None
             if keep is not None and entry is not None:
-                model = keep.model(name, self.exam)
+                model = keep.model(name, self.test)
             elif name in elsewhere:
                 entry, packed = current_engine().get(elsewhere[name])
                 model = packed and packed.model()
@@ -284,13 +289,13 @@ class _Fits:
                 memory=self.memory,
             )
             seconds = perf_counter() - started
-            as_fitted = method.evaluate(self.exam, k=self.k) if self.recalibrate else None
-            blind = replace(self.exam, labels=None)
+            as_fitted = method.evaluate(self.test, k=self.k) if self.recalibrate else None
+            blind = replace(self.test, labels=None)
             scorer = method.recalibrated(blind) if self.recalibrate else method
-            fused = scorer.score(self.exam)
-            quality = method.measured(fused, self.exam, k=self.k)
-            entry = entry_of(method.name, fused, self.exam, quality, seconds, as_fitted)
-            return self.whole.exact(entry, scorer), scorer
+            fused = scorer.score(self.test)
+            quality = method.measured(fused, self.test, k=self.k)
+            entry = entry_of(method.name, fused, self.test, quality, seconds, as_fitted, k=self.k)
+            return self.whole.exact(entry, scorer, moved=not self.baseline), scorer
         except Exception as error:
             ours = isinstance(error, HarmonRankError)
             message = str(error) if ours else f"{type(error).__name__}: {error}"

@@ -1,6 +1,6 @@
 """Evaluate: a model that was fitted before, beside what ranks today."""
 
-__all__ = ["Evaluation", "evaluate", "quality_on"]
+__all__ = ["Evaluation", "as_asked", "evaluate", "quality_on"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,10 +11,11 @@ from harmonrank.engine import current_engine
 from harmonrank.evaluation.baseline import TODAY, Baseline
 from harmonrank.evaluation.comparison import Comparison
 from harmonrank.evaluation.drift_notes import drift_notes
-from harmonrank.evaluation.entry import Entry, entry_of
+from harmonrank.evaluation.entry import Entry, drawn_of
 from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.quality.areas import exactly_known
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.upstream import missing_of
 from harmonrank.support.table import Table
@@ -47,17 +48,20 @@ class Evaluation(Comparison):
 
     def to_table(self) -> Table:
         """Return the quality of each objective beside its score alone, and what ranks today."""
-        board = self.board
-        beside = {"alone": {each: score.auc.estimate for each, score in board.upstream.items()}}
-        notes = ["Alone: AUC by the upstream score of that objective."]
+        board, (ours,) = self.board, [e for e in self.board.entries if e.name != TODAY]
+        alone = (score.decisive(board.criterion).areas for score in board.upstream.values())
+        beside = {"alone": {name: area for each in alone for name, area in each.items()}}
+        notes = ["Alone: by the upstream score of that objective, in an order of its own."]
         if board.baseline is not None:
-            today = board.qualities[TODAY]
-            areas = {each: value.estimate for each, value in today.auc.items()}
-            beside[TODAY] = {**areas, "sum": today.auc_sum.estimate}
-            notes += filter(
-                None, [f"{TODAY.capitalize()}: {board.baseline.text}.", board.baseline.note]
-            )
-        table = self.quality.to_table(beside)
+            today = board.qualities[TODAY].decisive
+            beside[TODAY] = {**today.areas, "sum": today.total}
+            told = [f"{TODAY.capitalize()}: {board.baseline.text}.", board.baseline.note]
+            notes += filter(None, told)
+        behind = {}
+        if ours.events:
+            behind[f"events@{ours.k}"] = {n: each.estimate for n, each in ours.events.items()}
+            notes.append(f"Events@{ours.k}: per request, among its first {ours.k}.")
+        table = self.quality.to_table(beside, behind, ours.intervals)
         sentence = "" if board.verdict is None else board.verdict.sentence
         return replace(table, title=sentence, notes=(*table.notes, *notes))
 
@@ -69,7 +73,9 @@ class Evaluation(Comparison):
             today = {**board.baseline.to_dict(), **board.qualities[TODAY].to_dict()}
         return {
             "method": self.model.name,
+            "criterion": board.criterion,
             **quality.to_dict(),
+            "events_at_k": next(e.events_dict() for e in board.entries if e.name != TODAY),
             "recalibrated": before is not None,
             "auc_sum_as_fitted": quality.auc_sum.estimate if before is None else before,
             **{key: parts[key] for key in ("drift", "upstream", "verdict", "warnings")},
@@ -101,7 +107,7 @@ def evaluate(
         table: With labels.
         weights: Other objective weights, for methods that can change them after the fit.
         value: What an event is worth, in place of weights, for methods with probabilities.
-        k: Value at how many of a request, where events have values.
+        k: Events among how many of a request are counted; their value, where they have one.
         baseline: What ranks today, a column or a formula; the differences to it are resampled.
         recalibrate: First recalibrate on these rows, without labels.
         train: What the model was fitted on; a page then shows how scores have drifted since.
@@ -124,29 +130,31 @@ def evaluate(
         shares = model.corrections(replace(log, labels=None) if recalibrate else log)
     notes += drift_notes(drift, recalibrated=recalibrate, shares=shares)
     if recalibrate:
-        before = model.evaluate(log, **asked, k=k).auc_sum.estimate
-        model = model.recalibrated(log, scores=shares)
-        notes.append(f"As fitted, AUC-sum is {before:.4f}.")
+        fitted = model.evaluate(log, **asked, k=k)
+        before, model = fitted.auc_sum.estimate, model.recalibrated(log, scores=shares)
+        notes.append(f"As fitted, AUC-sum {fitted.where} is {fitted.decisive.total:.4f}.")
     lost = missing_of(log, model)
     notes += [] if lost is None else [str(lost)]
     log.require_both_classes("evaluated")
     counted = log.counted()
     fused = model.score(counted, **asked)
     quality = model.measured(fused, counted, **asked, k=k)
-    entries = [Entry(model.name, None, quality)]
     merged = model.schema.weights_with(weights)
+    # Thousands of AUCs over all rows are worth their time where there is something to compare, or
+    # where the truth has no other intervals.
+    drawn = drawn_of(fused, counted, k, only_events=ranked is None and not exactly_known(counted))
+    entries = [Entry(model.name, None, quality, drawn=drawn, k=k)]
     if ranked is not None:
         worth = model.schema.values_with(value)
-        today = ranked.entry(log, merged, model.prevalence, worth, k)
-        entries = [entry_of(model.name, fused, counted, quality), today]
-    entries[0] = rows.exact(entries[0], model, **asked, on_rows=on_rows)
+        entries.append(ranked.entry(log, merged, model.prevalence, worth, k))
+    entries[0] = rows.exact(entries[0], model, moved=False, **asked, on_rows=on_rows)
     named = dict(zip(model.schema.names, merged.tolist(), strict=True))
     weighted = replace(counted, schema=replace(model.schema, weights=named, value={}))
     encoder = model.fitted.encoder
     board = leaderboard_of(None, weighted, entries, drift, baseline=ranked, encoder=encoder)
     return Evaluation(
         board,
-        {model.name: _as_asked(model, weights, value)},
+        {model.name: as_asked(model, weights, value)},
         tuple(notes),
         None if train is None else read_log(train, model.schema),
         log,
@@ -155,7 +163,7 @@ def evaluate(
     )
 
 
-def _as_asked(
+def as_asked(
     model: Method, weights: Mapping[str, float] | None, value: Mapping[str, float] | None
 ) -> Method:
     """Return the model with the weights or values that it was measured with as its own."""
@@ -169,6 +177,6 @@ def quality_on(model: Method, table: Source, memory: str | None = None) -> tuple
     rows = TableRows.read(table, model.schema, memory)
     if rows.sampled is None:
         return model.evaluate(rows.log), ""
-    entry = rows.exact(Entry(model.name, None, model.evaluate(rows.log)), model)
+    entry = rows.exact(Entry(model.name, None, model.evaluate(rows.log)), model, moved=False)
     assert entry.quality is not None
     return entry.quality, rows.sampled.words()

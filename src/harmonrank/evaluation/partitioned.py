@@ -8,7 +8,7 @@ files (`SpillingEngine`). What the process that asks receives is a sample of sco
 __all__ = ["partitioned_quality", "put_into"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -21,9 +21,8 @@ from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.engine import Engine
 from harmonrank.evaluation import partitioned_rows as work
 from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.quality.areas import LEVEL, Areas
 from harmonrank.fusion.quality.block_quality import require_measurable
-from harmonrank.fusion.quality.quality import LEVEL
-from harmonrank.fusion.quality.request_quality import RequestQuality
 from harmonrank.fusion.saved import pack
 from harmonrank.metrics import (
     Interval,
@@ -96,7 +95,6 @@ def partitioned_quality(
             for m, name in enumerate(schema.names)
         },
         auc_sum=Interval(total, total - float(reach[M]), total + float(reach[M]), LEVEL),
-        request_auc=None if within is None else {n: i.estimate for n, i in within.auc.items()},
         prevalence=named(pi),
         effective_weights=model.fuser.effective(model.fuser.weights(weights, value)),
         exact_auc=None if exact is None else named(exact),
@@ -112,18 +110,8 @@ def put_into(exact: Quality, some: Quality) -> Quality:
     within = some.requests
     if within is not None and exact.requests is not None:
         within = replace(within, auc=exact.requests.auc, auc_sum=exact.requests.auc_sum)
-    return replace(
-        some,
-        rows=exact.rows,
-        auc=exact.auc,
-        auc_sum=exact.auc_sum,
-        request_auc=exact.request_auc,
-        prevalence=exact.prevalence,
-        exact_auc=exact.exact_auc,
-        exact_auc_sum=exact.exact_auc_sum,
-        ceiling=exact.ceiling,
-        requests=within,
-    )
+    whole = {area.name: getattr(exact, area.name) for area in fields(Areas)}
+    return replace(some, rows=exact.rows, prevalence=exact.prevalence, requests=within, **whole)
 
 
 @dataclass(frozen=True)
@@ -143,8 +131,8 @@ class _Measuring:
 
     def _each(self, function: Callable[..., Any], promises: list[Any], *given: Any) -> list[Any]:
         """Return what a function finds of each promised value."""
-        found = [self.engine.call(function, promise, *given) for promise in promises]
-        return [self.engine.get(promise) for promise in found]
+        calls = [self.engine.call(function, promise, *given) for promise in promises]
+        return [self.engine.get(call) for call in calls]
 
     def rows(self, on_rows: Callable[[int, int], None]) -> tuple[list[Any], int]:
         """Return promises of the scored rows of every block, and how many rows count."""
@@ -206,14 +194,14 @@ class _Measuring:
             promised = [
                 engine.call(work.unit_squares, *column) for column in zip(*pieces, strict=True)
             ]
-        found = [engine.get(promise) for promise in promised]
-        return np.sum([squares for squares, _ in found], axis=0), sum(units for _, units in found)
+        squares, units = zip(*(engine.get(promise) for promise in promised), strict=True)
+        return np.sum(squares, axis=0), sum(units)
 
-    def within(self, rows: list[Any], weights: np.ndarray) -> RequestQuality:
+    def within(self, rows: list[Any], weights: np.ndarray) -> Areas:
         """Return the AUC within requests, mean by rows, with intervals."""
         engine, parts = self.engine, self._parts
         pieces = [engine.parts(parts, work.by_request, block, parts) for block in rows]
         promised = [engine.call(work.within, *column) for column in zip(*pieces, strict=True)]
         moments: RequestMoments = reduce(add, [engine.get(promise) for promise in promised])
         each, total = moments.intervals(weights, LEVEL)
-        return RequestQuality(dict(zip(self.schema.names, each, strict=True)), total)
+        return Areas(auc=dict(zip(self.schema.names, each, strict=True)), auc_sum=total)

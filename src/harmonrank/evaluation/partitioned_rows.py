@@ -51,16 +51,13 @@ class MeasuredRows:
 
     def take(self, index: np.ndarray) -> "MeasuredRows":
         """Return some rows."""
-        arrays = (self.fused, self.labels, self.truth, self.weight, self.request)
-        taken: Any = (None if a is None else a[index] for a in arrays)
+        taken: Any = (None if a is None else a[index] for a in vars(self).values())
         return MeasuredRows(*taken)
 
     @classmethod
     def join(cls, parts: tuple["MeasuredRows", ...]) -> "MeasuredRows":
         """Return the rows of all parts."""
-        columns = zip(
-            *((p.fused, p.labels, p.truth, p.weight, p.request) for p in parts), strict=True
-        )
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
         whole: Any = (None if c[0] is None else np.concatenate(c) for c in columns)
         return cls(*whole)
 

@@ -21,6 +21,8 @@ from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.files import check_output
 from harmonrank.support.storage.store import Store, digest
 
+_DRAWS = Meta(min_length=1 + REPLICATES, max_length=1 + REPLICATES)
+
 
 class _Result(msgspec.Struct):
     """A finished method, as JSON parts."""
@@ -28,10 +30,7 @@ class _Result(msgspec.Struct):
     fit_seconds: Annotated[float, Meta(ge=0)]
     quality: dict[str, Any]
     as_fitted: dict[str, Any] | None
-    resampled: Annotated[
-        list[list[float | None]], Meta(min_length=REPLICATES, max_length=REPLICATES)
-    ]
-    earned: Annotated[list[float | None], Meta(max_length=REPLICATES)] = []
+    drawn: dict[str, Annotated[list[list[float | None]], _DRAWS]]
 
 
 class Runs:
@@ -42,13 +41,13 @@ class Runs:
         logs: Training and test rows, and validation rows or None.
         seed: Given to every fit.
         recalibrate: Whether methods are measured after a recalibration.
-        k: Value at how many of a request is measured, where events have values.
+        k: Events among how many of a request are counted.
     """
 
     def __init__(
         self, folder: Path, logs: Sequence[Log | None], seed: int, recalibrate: bool, k: int = 10
     ) -> None:
-        self._store, self._recalibrate = Store(folder), recalibrate
+        self._store, self._recalibrate, self._k = Store(folder), recalibrate, k
         self._objectives = {name for log in logs if log is not None for name in log.schema.names}
         self._shared = [
             seed,
@@ -74,17 +73,15 @@ class Runs:
             before = result.as_fitted
             if (before is not None) != self._recalibrate:
                 raise DataError("A recalibrated method has its quality as fitted, and no other.")
-            if any(len(areas) != len(self._objectives) for areas in result.resampled):
-                raise DataError("Every resampled log has an AUC of each objective.")
-            if len(result.earned) not in (0, REPLICATES):
-                raise DataError("Every resampled log has a value at k, or none has.")
+            if any(len(r) != len(self._objectives) for rows in result.drawn.values() for r in rows):
+                raise DataError("Every resampled log has a figure of each objective.")
             return Entry(
                 method.name,
                 result.fit_seconds,
                 self._quality(result.quality),
                 as_fitted=None if before is None else self._quality(before),
-                resampled=np.array(result.resampled, dtype=np.float64),
-                earned=np.array(result.earned, dtype=np.float64),
+                drawn={by: np.array(rows, np.float64) for by, rows in result.drawn.items()},
+                k=self._k,
             )
 
         found = self._store.find(method.name, self._key(method), entry)
@@ -116,7 +113,6 @@ class Runs:
             "fit_seconds": entry.fit_seconds,
             "quality": entry.quality.to_dict(),
             "as_fitted": entry.as_fitted and entry.as_fitted.to_dict(),
-            "resampled": entry.resampled.tolist(),
-            "earned": entry.earned.tolist(),
+            "drawn": {by: rows.tolist() for by, rows in entry.drawn.items()},
         }
         self._store.put(method.name, self._key(method), parts)

@@ -76,23 +76,28 @@ class TableRows:
         """All rows that count, as a fit takes them."""
         return self.log.counted() if self.blocks is None else self.blocks
 
-    def exact(self, entry: Entry, model: Method, **asked: Any) -> Entry:
+    def exact(self, entry: Entry, model: Method, *, moved: bool, **asked: Any) -> Entry:
         """Return an entry of drawn rows with the AUCs of all rows in their place.
-
-        What was resampled is moved along, and narrowed as the rows are more.
 
         Args:
             entry: Of a model on `log`.
             model: The model.
+            moved: Whether what was resampled is moved along, and narrowed as the rows are more;
+                not where it is compared with a baseline, which is known on the drawn rows alone.
             asked: Weights, values and `on_rows`, as for `partitioned_quality`.
         """
         if self.blocks is None or entry.quality is None or not measurable(self.blocks.schema):
             return entry
         known = partitioned_quality(model, self.blocks, self.engine, **asked)
-        some = np.array([area.estimate for area in entry.quality.auc.values()])
+        quality = put_into(known, entry.quality)
+        if not moved or entry.quality.rows == known.rows:
+            return replace(entry, quality=quality)
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
-        moved = entry.resampled
-        if moved.size:
-            areas = np.array([area.estimate for area in known.auc.values()])
-            moved = areas + narrower * (moved - some)
-        return replace(entry, quality=put_into(known, entry.quality), resampled=moved)
+        centres = {"all rows": quality.areas}
+        if quality.requests is not None and quality.requests.exact_auc is None:
+            centres["within requests"] = quality.requests.areas
+        drawn = dict(entry.drawn)
+        for by in centres.keys() & drawn.keys():
+            centre = np.array(list(centres[by].values()))
+            drawn[by] = centre + narrower * (drawn[by] - drawn[by][0])
+        return replace(entry, quality=quality, drawn=drawn)

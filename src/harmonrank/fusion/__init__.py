@@ -7,8 +7,9 @@ from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.fusion.method import Method
+    from harmonrank.fusion.quality.areas import ceiling_of
     from harmonrank.fusion.quality.outcomes import best_terms, true_outcomes
-    from harmonrank.fusion.quality.quality import Quality, ceiling_of, quality_of
+    from harmonrank.fusion.quality.quality import Quality, quality_of
     from harmonrank.fusion.saved import load
     from harmonrank.fusion.scoring import score_file, score_files, write_table
 
@@ -31,7 +32,7 @@ __all__ = [
 _PLACES = {
     "Method": "method",
     "Quality": "quality.quality",
-    "ceiling_of": "quality.quality",
+    "ceiling_of": "quality.areas",
     "load": "saved",
     "quality_of": "quality.quality",
     "score_file": "scoring",

@@ -24,7 +24,7 @@ from harmonrank.fusion.fitted import AlignedMap, Fitted, ScoreMap
 from harmonrank.fusion.fuser import Fuser, require_probabilities
 from harmonrank.fusion.protocol import Estimator, State
 from harmonrank.fusion.quality.quality import Quality, quality_of
-from harmonrank.fusion.quality.request_quality import value_of
+from harmonrank.fusion.quality.value_at_k import value_of
 from harmonrank.fusion.request import checked_candidates, checked_context, top_rows
 from harmonrank.fusion.weights import Weights, checked_point, point_of
 from harmonrank.support.errors import DataError, UsageError

@@ -17,6 +17,7 @@ __all__ = [
     "best_score",
     "bootstrap_areas",
     "bootstrap_auc_sum",
+    "bootstrap_request_areas",
     "bootstrap_values",
     "concordance",
     "events_at_k",
@@ -101,6 +102,7 @@ from harmonrank.metrics._ranges import (
     tied_ranges,
     whole_totals,
 )
+from harmonrank.metrics._request_bootstrap import bootstrap_request_areas
 from harmonrank.metrics._sort import argsort, rank
 from harmonrank.metrics._value import (
     bootstrap_values,

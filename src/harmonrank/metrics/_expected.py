@@ -71,12 +71,22 @@ def expected_grouped_auc(
     >>> expected_grouped_auc([1, 2], [0.2, 0.6], [7, 7]).round(6)  # .8 · .6 of .8 · .6 + .2 · .4
     array([0.857143])
     """
-    values, p, _ = check_inputs(scores, probabilities, None)
-    order, starts = request_layout(values, groups)
-    total, say = _sums(values, np.asarray(p, np.float64), order, starts, *_rule(starts))
+    total, say = (part.sum(axis=0) for part in expected_requests(scores, probabilities, groups))
     area = np.full(len(total), np.nan)
     np.divide(total, say, out=area, where=say > 0)
     return area
+
+
+def expected_requests(
+    scores: ArrayLike, probabilities: ArrayLike, groups: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return n_g E[AUC_gm; usable] and n_g P(usable) of every request, (requests, M)."""
+    values, p, _ = check_inputs(scores, probabilities, None)
+    order, starts = request_layout(values, groups)
+    each: tuple[FloatArray, FloatArray] = _each(
+        values, np.asarray(p, np.float64), order, starts, *_rule(starts)
+    )
+    return each
 
 
 def request_gains(probabilities: ArrayLike, groups: ArrayLike) -> FloatArray:
@@ -133,23 +143,23 @@ def _chance_of_both(p: Any, rows: Any, m: int) -> float:
 
 
 @kernel
-def _sums(
+def _each(
     scores: NDArray[Any], p: FloatArray, order: IntArray, starts: IntArray, t: FloatArray,
     w: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Sum n_g E[AUC_g; usable] and n_g P(usable)."""
-    M = p.shape[1]
-    total, say = np.zeros(M), np.zeros(M)
-    for g in range(starts.size - 1):
+    """Write n_g E[AUC_g; usable] and n_g P(usable)."""
+    requests, M = starts.size - 1, p.shape[1]
+    total, say = np.zeros((requests, M)), np.zeros((requests, M))
+    for g in range(requests):
         rows = order[starts[g] : starts[g + 1]]
         for m in range(M):
             both = _chance_of_both(p, rows, m)
             if both == 0.0:
                 continue
-            say[m] += rows.size * both
+            say[g, m] = rows.size * both
             for q in range(t.size):
-                total[m] += w[q] * (_won(scores, p, rows, m, t[q], 1.0)
-                                    + _won(scores, p, rows, m, 1.0, t[q]))  # fmt: skip
+                total[g, m] += w[q] * (_won(scores, p, rows, m, t[q], 1.0)
+                                       + _won(scores, p, rows, m, 1.0, t[q]))  # fmt: skip
     return total, say
 
 

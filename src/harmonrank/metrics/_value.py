@@ -134,7 +134,8 @@ def bootstrap_values(
     """Return `value_at_k` on each of many resampled logs.
 
     A seed stands for the same requests whatever the scores, so the difference of two results is a
-    paired bootstrap.
+    paired bootstrap. Of a value (M, K), K prices of every event, it is (replicates, K): those of
+    the identity are the events of each objective.
 
     >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
     array([3., 3.])
@@ -144,7 +145,7 @@ def bootstrap_values(
 
 
 def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
-    means = np.full(replicates, np.nan)
+    means = np.full((replicates, *values.shape[1:]), np.nan)
     for i, drawn in enumerate(poisson_weights(len(values), replicates, seed)):
         if total := int(drawn.sum(dtype=np.int64)):
             means[i] = drawn @ values / total
@@ -162,7 +163,7 @@ def _request_values(
     """Return the value at k of every request, in the order of their ids."""
     values = check_scores(scores)
     table, worth = _events(labels, len(values)), np.asarray(value, dtype=np.float64)
-    if worth.shape != (table.shape[1],) or not np.isfinite(worth).all():
+    if worth.shape[:1] != (table.shape[1],) or not np.isfinite(worth).all():
         raise DataError(
             f"`value` must have one finite number for each of {table.shape[1]} objectives. "
             f"Got {np.array2string(worth, threshold=5)}."
@@ -170,7 +171,8 @@ def _request_values(
     shown, order, starts = _shown(values, groups, k, event_weight)
     if not order.size:
         return np.empty(0)
-    each: FloatArray = np.add.reduceat((shown * (table @ worth))[order], starts[:-1])
+    earned = (shown * (table @ worth).T).T  # (rows,) or (rows, K)
+    each: FloatArray = np.add.reduceat(earned[order], starts[:-1], axis=0)
     return each
 
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
-from harmonrank.fusion import Quality
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures.board import auc_plots, leaderboard_plots
 from harmonrank.reports.figures.methods import (
@@ -31,6 +29,7 @@ from harmonrank.reports.tables import (
     calibration_table,
     context_table,
     drift_table,
+    lift_table,
     objective_table,
     prediction_table,
     upstream_table,
@@ -60,35 +59,26 @@ def _summary(facts: Facts) -> list[Card]:
     """Return the few numbers that a hurried reader takes away."""
     board, rows = facts.board, facts.data.rows
     cards: list[Card] = []
-    for name, best in list(board.qualities.items())[:1]:
+    for name, quality in list(board.qualities.items())[:1]:
         tied = sum(entry.tied for entry in board.entries[1:])
         among = f"tied with {tied} other{'s' * (tied > 1)}" if tied else ""
         cards.append(("Best" if len(board.entries) > 1 else "Method", name, among))
-        if board.value_k is not None:
-            cards += _value_cards(board, name, best)
-            continue
-        about = str(best.auc_sum) if best.regret is None else "exact"
-        cards.append(("AUC-sum", f"{best.total:.4f}", about))
-        if best.ceiling is not None and best.regret is not None:
-            above = best.ceiling - sum(best.weights.values()) / 2
-            reached = 1 - best.regret / above if above > 0 else float("nan")
-            cards.append(("Ceiling", f"{best.ceiling:.4f}", f"regret {best.regret:.4f}"))
-            cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
+        total, best, by_value = board.totals[name], board.best_possible, board.value_k is not None
+        interval = (
+            quality.value.interval if by_value and quality.value else quality.decisive.auc_sum
+        )
+        about = "per request, " * by_value + (str(interval) if best is None else "exact")
+        cards.append((board.measure[:1].upper() + board.measure[1:], f"{total:.4f}", about))
+        if best is not None:
+            cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
+            chance = sum(quality.weights.values()) / 2
+            if not by_value and best > chance:
+                reached = (total - chance) / (best - chance)
+                cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
     trained = f"{rows['train']:,} training rows" if "train" in rows else ""
     cards.append(("Test rows", f"{rows['test']:,}", trained))
     if facts.data.warnings:
         cards.append(("Warnings", str(len(facts.data.warnings)), "about the rows, see below"))
-    return cards
-
-
-def _value_cards(board: Leaderboard, name: str, quality: Quality) -> list[Card]:
-    """Return what the first is worth, of those that rank by value."""
-    value, total, best = quality.value, board.totals[name], board.best_possible
-    assert value is not None
-    about = f"per request, {value.mean}" if best is None else "per request, exact"
-    cards: list[Card] = [(f"Value at {value.k}", f"{total:.4f}", about)]
-    if best is not None:
-        cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
     return cards
 
 
@@ -101,8 +91,8 @@ def _all(facts: Facts) -> Iterator[Section]:
     yield _leaderboard(facts)
     own = bool(facts.prediction)
     scores = prediction_table(facts.prediction) if own else upstream_table(facts)
-    yield section("scores", tables=[scores], own=own)
-    yield section("objectives", auc_plots(facts))
+    yield section("scores", tables=[scores], own=own, board=facts.board)
+    yield section("objectives", auc_plots(facts), board=facts.board)
     formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
     effective = [o.effective_weight for o in facts.data.objectives]
     yield from effect_sections(
@@ -146,7 +136,7 @@ def _leaderboard(facts: Facts) -> Section:
     table = replace(board.to_table(), title="", alarms=(), notes=())
     notes = [f"{e.name} failed: {e.error}" for e in board.entries if e.error]
     notes += board.warnings
-    tables = [table] if board.qualities else []
+    tables = [table, lift_table(facts)] if board.qualities else []
     return section("leaderboard", plots, tables, notes=notes, board=board, today=TODAY)
 
 

@@ -4,14 +4,18 @@ __all__ = [
     "calibration_table",
     "context_table",
     "drift_table",
+    "lift_table",
     "objective_table",
     "prediction_table",
     "upstream_table",
 ]
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from harmonrank.evaluation.baseline import TODAY
+from harmonrank.evaluation.verdict import percents
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures.methods import UPSTREAM
 from harmonrank.reports.model_facts import Bin
@@ -32,21 +36,35 @@ def prediction_table(prediction: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def upstream_table(facts: Facts) -> Table:
-    """Return how well each upstream score ranks by itself."""
-    exact = facts.board.ceiling is not None
-    columns = (
-        "objective",
-        "score column",
-        "AUC",
-        "95 % interval",
-        *["exact AUC"] * exact,
-        "AUC-sum",
+    """Return how well each upstream score ranks by itself, by what decides first."""
+    board = facts.board
+    within, exact = board.criterion == "within requests", board.best_possible is not None
+    columns = ("objective", "score column", "within requests" if within else "AUC")
+    # What labels tell has no place beside true probabilities.
+    others = (
+        *["over all rows"] * within,
+        *["95 % interval", "AUC-sum over all rows"] * (not exact),
     )
-    rows = [
-        (name, s.column, s.auc.estimate, str(s.auc), *[s.exact_auc] * exact, s.auc_sum)
-        for name, s in facts.board.upstream.items()
-    ]
-    return table_of(columns, rows, dict.fromkeys(("AUC", "exact AUC", "AUC-sum"), ".4f"))
+    rows = []
+    for name, score in board.upstream.items():
+        best = score.decisive(board.criterion)
+        whole = score.whole.areas.values() if within else ()
+        labels = () if exact else (*map(str, best.auc.values()), score.auc_sum)
+        rows.append((name, score.column, *best.areas.values(), *whole, *labels))
+    return table_of((*columns, *others), rows, dict.fromkeys((*columns[2:], *others), ".4f"))
+
+
+def lift_table(facts: Facts) -> Table:
+    """Return what the first k of a request hold more than by what ranks today, or by the best."""
+    board = facts.board
+    entries = [entry for entry in board.entries if entry.events]
+    if not entries:
+        return table_of((), ())
+    base = next((entry for entry in entries if entry.name == TODAY), entries[0])
+    lifts = {e.name: e.lifts(base) for e in entries if e is not base}
+    rows = [(name, *map(percents, found.values())) for name, found in lifts.items() if found]
+    title = f"Events in the first {base.k} of a request, against {base.name}"
+    return replace(table_of(("method", *board.objectives), rows), title=title)
 
 
 def calibration_table(facts: Facts) -> Table:

@@ -88,7 +88,6 @@ def test_each_request_is_measured_with_its_sum_and_interval(log):
     assert found.auc_sum.estimate == pytest.approx(within @ weights)
     assert found.auc_sum.low < found.auc_sum.estimate < found.auc_sum.high
     assert found.exact_auc is found.regret is found.ceiling is None
-    assert found.words().startswith("Within requests: AUC-sum")
     assert quality_of(fused, replace(log, request=None), weights).requests is None
 
 
@@ -100,7 +99,22 @@ def test_within_requests_of_a_world_the_best_order_has_no_regret(log):
     for _ in range(10):
         noisy = quality_of(best + 0.1 * rng.normal(size=len(best)), world, weights)
         assert noisy.requests.regret > 0
-        assert f"regret {noisy.requests.regret:.4f}" in noisy.requests.words()
+        assert noisy.decisive is noisy.requests
+        assert f"regret {noisy.requests.regret:.4f}." in str(noisy.to_table())
+
+
+def test_all_rows_decide_where_requests_cannot_and_that_is_said(log):
+    def said(rows):
+        quality = quality_of(rows.scores[:, 0], rows, np.ones(2))
+        return quality.criterion, quality.criterion_words()
+
+    assert said(log) == ("within requests", None)
+    where, words = said(replace(log, request=None))
+    assert where == "all rows"
+    assert words.startswith("No request column is named; with one, the order within requests")
+    where, words = said(replace(log, request=np.arange(log.rows)))
+    assert where == "all rows"
+    assert words.endswith("no request has a positive and a negative of buy, like.")
 
 
 def test_what_is_known_within_requests_comes_back_from_json(log):

@@ -97,7 +97,7 @@ def test_evaluate_measures_the_value_at_k(model, table):
     quality = model.evaluate(table, value=VALUE, k=3)
     fused, labels = model.score(table, value=VALUE), table.select("buy", "like").to_numpy()
     expected = value_interval(fused, labels, table["request_id"], 3, value=[10, -0.5])
-    assert quality.value.mean == expected
+    assert quality.value.interval == expected
     assert quality.effective_weights == pytest.approx({"buy": 20 / 21, "like": -1 / 21})
     parts = json.loads(json.dumps(quality.to_dict()))
     assert parts["value"]["ci"] == [expected.low, expected.high]

@@ -161,8 +161,8 @@ class Show:
         result = (
             f"failed: {entry.error}"
             if entry.quality is None
-            else f"AUC-sum {entry.quality.auc_sum.estimate:.4f} in {entry.fit_seconds:.1f} s"
-            + " (kept from an earlier run)" * event.kept
+            else f"AUC-sum {entry.quality.decisive.total:.4f} {entry.quality.where} in "
+            f"{entry.fit_seconds:.1f} s" + " (kept from an earlier run)" * event.kept
         )
         self.line(f"{event.place} {result}")
 

@@ -1,11 +1,10 @@
 """PositionCorrection: what the correction for places did to the rows of a measurement."""
 
-__all__ = ["PlaceSums", "PositionCorrection", "PositionForm"]
+__all__ = ["PlaceSums", "PositionCorrection"]
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
@@ -14,6 +13,7 @@ from harmonrank.data.values import chances_at
 from harmonrank.fusion.position import MOST_WEIGHT
 
 _FEW = 50
+_Place = Annotated[str, Meta(pattern="^[0-9]{1,10}$")]
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class PositionCorrection:
 
     Attributes:
         examination: The chance that each listed place is looked at.
-        largest: The largest weight of a row.
-        clipped: Share of rows whose place is looked at so rarely that its weight was clipped.
+        largest_weight: Of a row.
+        clipped_share: Share of rows whose place is looked at so rarely that its weight was clipped.
         positives: Of each objective, as counted.
-        effective: (Σu)²/Σu² over the positives of each objective: as many of equal weight would
-            tell as much.
+        effective_positives: (Σu)²/Σu² over the positives of each objective: as many of equal weight
+            would tell as much.
     """
 
-    examination: dict[int, float]
-    largest: float
-    clipped: float
-    positives: dict[str, int]
-    effective: dict[str, float]
+    examination: Annotated[dict[_Place, float], Meta(min_length=1)]
+    largest_weight: float
+    clipped_share: float
+    positives: dict[str, Annotated[int, Meta(ge=0)]]
+    effective_positives: dict[str, float]
 
     @classmethod
     def of(cls, log: Log) -> Self | None:
@@ -47,7 +47,7 @@ class PositionCorrection:
         total, square, names = sums.total, sums.square, schema.names
         effective = np.divide(total**2, square, out=np.zeros(len(total)), where=square > 0)
         return cls(
-            dict(schema.examination),
+            {str(place): chance for place, chance in schema.examination.items()},
             sums.largest,
             sums.clipped / sums.rows if sums.rows else 0.0,
             dict(zip(names, sums.positives.tolist(), strict=True)),
@@ -59,33 +59,17 @@ class PositionCorrection:
         first, *_, last = self.examination
         curve = f"place {first} is looked at with chance {self.examination[first]:.2f}, "
         curve += f"place {last} with {self.examination[last]:.2f}"
-        clip = f", clipped in {self.clipped:.1%} of the rows" if self.clipped else ", none clipped"
-        parts = [f"{n} {self.effective[n]:,.0f} of {self.positives[n]:,}" for n in self.positives]
-        text = f"Corrected for position: {curve}; weights up to {self.largest:.1f}{clip}. "
+        share, effective = self.clipped_share, self.effective_positives
+        clip = f", clipped in {share:.1%} of the rows" if share else ", none clipped"
+        parts = [f"{n} {effective[n]:,.0f} of {count:,}" for n, count in self.positives.items()]
+        text = f"Corrected for position: {curve}; weights up to {self.largest_weight:.1f}{clip}. "
         text += f"Effective positives: {', '.join(parts)}."
-        thin = [n for n, count in self.effective.items() if 0 < count < _FEW]
+        thin = [n for n, count in self.effective_positives.items() if 0 < count < _FEW]
         return f"{text} Too few to trust: {', '.join(thin)}." if thin else text
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "examination": {str(place): chance for place, chance in self.examination.items()},
-            "largest_weight": self.largest,
-            "clipped_share": self.clipped,
-            "positives": self.positives,
-            "effective_positives": self.effective,
-        }
-
-    @classmethod
-    def of_form(cls, form: "PositionForm") -> Self:
-        """Build what `to_dict` returned and decoding has checked."""
-        return cls(
-            {int(place): chance for place, chance in form.examination.items()},
-            form.largest_weight,
-            form.clipped_share,
-            form.positives,
-            form.effective_positives,
-        )
+        """Return the JSON form, from which decoding builds it again."""
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,15 +120,3 @@ class PlaceSums:
             self.square + other.square,
             self.answered + other.answered,
         )
-
-
-class PositionForm(msgspec.Struct):
-    """What `PositionCorrection.to_dict` returns, as the type that reading decodes it to."""
-
-    examination: Annotated[
-        dict[Annotated[str, Meta(pattern="^[0-9]{1,10}$")], float], Meta(min_length=1)
-    ]
-    largest_weight: float
-    clipped_share: float
-    positives: dict[str, Annotated[int, Meta(ge=0)]]
-    effective_positives: dict[str, float]

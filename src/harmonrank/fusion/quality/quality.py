@@ -1,8 +1,8 @@
 """Quality: how well one fused score ranks the rows of a log."""
 
-__all__ = ["Quality", "QualityForm", "ceiling_of", "quality_of"]
+__all__ = ["Quality", "QualityForm", "quality_of"]
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Self
 
@@ -11,47 +11,34 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
-from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
-from harmonrank.fusion.quality.position_quality import PositionCorrection, PositionForm
-from harmonrank.fusion.quality.request_quality import (
-    Ends,
-    RequestQuality,
-    RequestQualityForm,
-    ValueAtK,
-    ValueForm,
-    request_quality_of,
-    with_nan,
+from harmonrank.fusion.quality.areas import (
+    DECIDING,
+    Areas,
+    AreasForm,
+    areas_of,
+    ceiling_of,
 )
-from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, best_score
+from harmonrank.fusion.quality.position_quality import PositionCorrection
+from harmonrank.fusion.quality.value_at_k import ValueAtK
+from harmonrank.metrics import Interval
 from harmonrank.support.storage.decoding import decode
 from harmonrank.support.table import Cell, Column, Table, Tabular
 
 Rows = Annotated[int, Meta(ge=0, le=2**53)]
 Named = Annotated[dict[str, float], Meta(min_length=1)]
 
-LEVEL = 0.95
-"""The level of every interval."""
 
-
-class QualityForm(msgspec.Struct):
+class QualityForm(AreasForm, kw_only=True):
     """What `Quality.to_dict` returns; an end of an interval that is not known is null."""
 
     rows: Rows
     weights: Named
-    auc: Named
-    auc_ci: dict[str, Ends]
-    auc_sum: float
-    ci: Ends
-    request_auc: dict[str, float | None] | None
     prevalence: Named
     effective_weights: Named
-    exact_auc: Named | None
-    exact_auc_sum: float | None
-    ceiling: float | None
-    value: ValueForm | None = None
-    position: PositionForm | None = None
+    value: ValueAtK | None = None
+    position: PositionCorrection | None = None
     kinds: dict[str, str] = msgspec.field(default_factory=dict)
-    requests: RequestQualityForm | None = None
+    requests: AreasForm | None = None
     optimises: Literal["all", "requests"] = "all"
 
     def __post_init__(self) -> None:
@@ -61,7 +48,6 @@ class QualityForm(msgspec.Struct):
             self.auc_ci,
             self.prevalence,
             self.effective_weights,
-            self.request_auc,
             self.exact_auc,
             None if self.value is None else self.value.value,
             None if self.position is None else self.position.positives,
@@ -74,43 +60,58 @@ class QualityForm(msgspec.Struct):
             raise ValueError("expected exact_auc and exact_auc_sum, or neither")
 
 
-@dataclass(frozen=True, repr=False)
-class Quality(Tabular):
-    """Metrics of a fused score.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Quality(Areas, Tabular):
+    """Metrics of a fused score; its own areas are over all rows.
 
     Attributes:
-        auc: AUC of each objective with its interval; requests are the sampling unit if known.
         kinds: What objectives are beside events, such as 'graded' or 'given click'; the AUC of a
             graded one is its concordance.
         weights: What each AUC counts; below 0 for an unwanted objective.
-        auc_sum: Σ_m w_m AUC_m with its interval.
-        request_auc: AUC within requests, mean by rows; None without requests.
         prevalence: Share of positives of each objective.
         effective_weights: What a unit of probability counts, w/(π(1−π)), as shares of 1.
-        exact_auc: In a world, AUC by true probabilities, without label noise.
-        exact_auc_sum: Its weighted sum.
-        ceiling: The best possible `exact_auc_sum` on these rows.
         value: What the first of every request are worth, where values are given.
         position: How feedback was corrected for the places of the rows, where they are known.
-        requests: How each request is ordered, with intervals; None without requests.
+        requests: Within requests, a mean by rows over those that have an AUC; None without
+            requests.
         optimises: Which AUC the fit was for: over "all" rows, or within "requests".
     """
 
     rows: int
     weights: dict[str, float]
-    auc: dict[str, Interval]
-    auc_sum: Interval
-    request_auc: dict[str, float] | None
     prevalence: dict[str, float]
     effective_weights: dict[str, float]
-    exact_auc: dict[str, float] | None = None
-    exact_auc_sum: float | None = None
-    ceiling: float | None = None
     value: ValueAtK | None = None
     position: PositionCorrection | None = None
-    requests: RequestQuality | None = None
+    requests: Areas | None = None
     optimises: str = "all"
     kinds: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def decisive(self) -> Areas:
+        """What a ranking earns: areas within requests, or over all rows where those have none.
+
+        A request has none if its rows are all positive, or all negative, or one.
+        """
+        inside = self.requests
+        return self if inside is None or np.isnan(inside.auc_sum.estimate) else inside
+
+    @property
+    def criterion(self) -> Literal["within requests", "all rows"]:
+        """Of which rows pairs are compared."""
+        return "all rows" if self.decisive is self else "within requests"
+
+    @property
+    def where(self) -> str:
+        """The same as an adverb."""
+        return "over all rows" if self.decisive is self else "within requests"
+
+    @property
+    def request_auc(self) -> dict[str, float] | None:
+        """AUC within requests by labels, mean by rows; None without requests."""
+        if self.requests is None:
+            return None
+        return {name: value.estimate for name, value in self.requests.auc.items()}
 
     def title(self, name: str) -> str:
         """Return an objective's name, and in brackets what it is beside a wanted event."""
@@ -129,73 +130,82 @@ class Quality(Tabular):
             parts += [f"{name} is {' and '.join(words)}"] if words else []
         return f"Of other kinds: {'; '.join(parts)}." if parts else None
 
-    @property
-    def total(self) -> float:
-        """The AUC-sum by true probabilities where they are known, else by labels."""
-        return self.auc_sum.estimate if self.exact_auc_sum is None else self.exact_auc_sum
-
-    @property
-    def areas(self) -> dict[str, float]:
-        """The AUC of each objective, likewise."""
-        return self.exact_auc or {name: value.estimate for name, value in self.auc.items()}
-
-    @property
-    def regret(self) -> float | None:
-        """How far below the best possible AUC-sum it is, where that is known."""
-        if self.ceiling is None or self.exact_auc_sum is None:
+    def criterion_words(self) -> str | None:
+        """Say why all rows decide and not the order within requests; None if that does."""
+        if self.criterion == "within requests":
             return None
-        return self.ceiling - self.exact_auc_sum
+        if self.requests is None:
+            if self.value is not None:
+                return None  # which says the same of what it needs
+            return "No request column is named; with one, the order within requests would decide."
+        bare = ", ".join(n for n, area in self.requests.auc.items() if np.isnan(area.estimate))
+        return f"All rows decide: no request has a positive and a negative of {bare}."
 
-    def to_table(self, beside: Mapping[str, Mapping[str, float]] | None = None) -> Table:
-        """Return a row per objective, then the sum.
+    def to_table(
+        self,
+        beside: Mapping[str, Mapping[str, float]] | None = None,
+        behind: Mapping[str, Mapping[str, float]] | None = None,
+        intervals: Mapping[str, Interval] | None = None,
+    ) -> Table:
+        """Return a row per objective, then the sum; what decides comes first.
 
         Args:
-            beside: Other AUCs by a column's title and by objective, perhaps with one of 'sum'.
+            beside: What compares with it, by a column's title and by objective, perhaps of 'sum'.
+            behind: Other figures, likewise, in the columns after all of these.
+            intervals: Of the areas and of 'sum'; by labels if left out.
         """
-        within = {} if self.request_auc is None else self.request_auc
-        by_value = self.value is not None and self.value.ranked
+        best, by_value = self.decisive, self.value is not None and self.value.ranked
         counts = self.value.value if self.value is not None and by_value else self.weights
-        others = beside or {}
+        around = intervals or {**best.auc, "sum": best.auc_sum}
+        areas: dict[str, Mapping[str, Any]] = {"all rows": {**self.areas, "sum": self.total}}
+        if best is not self:
+            areas = {"within requests": {**best.areas, "sum": best.total}, **areas}
+        first, *rest = areas
+        others = {**(beside or {}), **{title: areas[title] for title in rest}, **(behind or {})}
         columns = (
             Column("objective"),
-            Column("AUC", ".4f"),
+            Column("AUC" if best is self else first, ".4f", short="within" if rest else ""),
             Column("95 % interval", align="right", spare=len(others) > 1),
             *(Column(title, ".4f") for title in others),
-            *[Column("in request", ".4f")] * bool(within),
             Column("positives", ".3%"),
             Column("value" if by_value else "weight", "g"),
-            Column("effective", ".1%"),
+            Column("effective", ".1%", spare=len(others) > 2),
         )
         rows = [
-            (name + " ↓" * (self.weights[name] < 0), value.estimate, str(value))
-            + tuple(areas[name] for areas in others.values())
-            + ((within[name],) if within else ())
-            + (self._positives(name), counts[name], self.effective_weights[name])
-            for name, value in self.auc.items()
+            (
+                name + " ↓" * (self.weights[name] < 0),
+                areas[first][name],
+                str(around[name]),
+                *(values[name] for values in others.values()),
+                self._positives(name),
+                counts[name],
+                self.effective_weights[name],
+            )
+            for name in self.auc
         ]
-        sums = (areas.get("sum", "") for areas in others.values())
-        inside = (self.requests.auc_sum.estimate if self.requests else "",) * bool(within)
-        rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *sums, *inside, "", "", ""))
+        sums = (values.get("sum", "") for values in others.values())
+        rows.append(("sum", areas[first]["sum"], str(around["sum"]), *sums, "", "", ""))
+        emphasis, notes = {len(rows) - 1: "bold"}, tuple(self._notes(by_value=by_value))
+        return Table(columns, tuple(rows), emphasis=emphasis, notes=notes)  # type: ignore[arg-type]
+
+    def _notes(self, *, by_value: bool) -> Iterator[str]:
         effective = "w/(π(1−π)), the rarer the heavier"
         if by_value:
             effective = "what an event is worth; ranked by expected value"
         elif self.optimises == "requests":
             effective = "of a usual row; the fit is for AUC within requests"
-        notes = [f"{self.rows:,} rows. Effective weight: {effective}."]
-        notes += [words] if (words := self.kind_words()) else []
-        if self.regret is not None and not by_value:
-            notes.append(
-                f"Ceiling {self.ceiling:.4f}, reached {self.exact_auc_sum:.4f} by true "
-                f"probabilities: regret {self.regret:.4f}."
-            )
-        if self.requests is not None and not by_value:
-            notes.append(self.requests.words())
+        yield f"{self.rows:,} rows. Effective weight: {effective}."
+        if self.exact_auc is not None:
+            yield "AUCs by true probabilities."
+        yield from filter(None, [self.criterion_words(), self.kind_words()])
+        parts = {"Within requests": self.requests, "Over all rows": self}
+        for where, areas in parts.items():
+            if areas is not None and areas.regret is not None and not by_value:
+                yield f"{where}: ceiling {areas.ceiling:.4f}, regret {areas.regret:.4f}."
         if self.value is not None:
-            notes.append(self.value.words())
+            yield self.value.words()
         if self.position is not None:
-            notes.append(self.position.words())
-        last = len(rows) - 1
-        return Table(columns, tuple(rows), emphasis={last: "bold"}, notes=tuple(notes))
+            yield self.position.words()
 
     def _positives(self, name: str) -> float | Cell:
         """Return the share of positives, of which a graded objective has none."""
@@ -204,25 +214,18 @@ class Quality(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON parts; one that is not known is null."""
+        inside = None if self.requests is None else self.requests.to_dict()
         return {
             **({"kinds": self.kinds} if self.kinds else {}),
             "rows": self.rows,
             "weights": self.weights,
-            "auc": {name: value.estimate for name, value in self.auc.items()},
-            "auc_ci": {name: [value.low, value.high] for name, value in self.auc.items()},
-            "auc_sum": self.auc_sum.estimate,
-            "ci": [self.auc_sum.low, self.auc_sum.high],
-            "request_auc": self.request_auc
-            and {name: None if np.isnan(v) else v for name, v in self.request_auc.items()},
+            **super().to_dict(),
+            **{f"request_{key}": inside and inside[key] for key in DECIDING},
             "prevalence": self.prevalence,
             "effective_weights": self.effective_weights,
-            "exact_auc": self.exact_auc,
-            "exact_auc_sum": self.exact_auc_sum,
-            "ceiling": self.ceiling,
-            "regret": self.regret,
             "value": None if self.value is None else self.value.to_dict(),
             "position": None if self.position is None else self.position.to_dict(),
-            "requests": None if self.requests is None else self.requests.to_dict(),
+            "requests": inside,
             "optimises": self.optimises,
         }
 
@@ -230,23 +233,15 @@ class Quality(Tabular):
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build what `to_dict` returned; refuse anything else in one sentence."""
         form = decode(parts, QualityForm, "A quality")
-        within = form.request_auc
         return cls(
+            **form.parts(),
             rows=form.rows,
             weights=form.weights,
-            auc={n: Interval.of_parts(v, form.auc_ci[n], LEVEL) for n, v in form.auc.items()},
-            auc_sum=Interval.of_parts(form.auc_sum, form.ci, LEVEL),
-            request_auc=None if within is None else with_nan(within),
             prevalence=form.prevalence,
             effective_weights=form.effective_weights,
-            exact_auc=form.exact_auc,
-            exact_auc_sum=form.exact_auc_sum,
-            ceiling=form.ceiling,
-            value=None if form.value is None else ValueAtK.of_form(form.value, LEVEL),
-            position=None if form.position is None else PositionCorrection.of_form(form.position),
-            requests=None
-            if form.requests is None
-            else RequestQuality.of_form(form.requests, LEVEL),
+            value=form.value,
+            position=form.position,
+            requests=None if form.requests is None else Areas(**form.requests.parts()),
             optimises=form.optimises,
             kinds=form.kinds,
         )
@@ -259,9 +254,7 @@ def quality_of(
 
     Effective weights are those of the fit, whose prevalence they use, where it is given.
     """
-    names, labels = log.schema.names, outcomes_of(log)
-    per_objective = auc_interval(fused, labels, groups=log.request, sample_weight=log.sample_weight)
-    within = request_quality_of(fused, log, weights)
+    names = log.schema.names
     pi = log.prevalence()
     base = pi if fitted_prevalence is None else fitted_prevalence
     effective = weights / (base * (1 - base))
@@ -269,46 +262,17 @@ def quality_of(
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(names, values.tolist(), strict=True))
 
-    quality = Quality(
+    def measured(*, within: bool) -> Areas:
+        top = ceiling_of(log, weights, within=within)
+        return replace(areas_of(fused, log, weights, within=within), ceiling=top)
+
+    return Quality(
+        **vars(measured(within=False)),
         rows=log.rows,
         weights=named(weights),
-        auc=dict(zip(names, per_objective, strict=True)),
-        auc_sum=auc_sum_interval(
-            fused,
-            labels,
-            objective_weights=weights,
-            groups=log.request,
-            sample_weight=log.sample_weight,
-        ),
-        request_auc=None
-        if within is None
-        else {name: value.estimate for name, value in within.auc.items()},
         prevalence=named(pi),
         effective_weights=named(effective / np.abs(effective).sum()),
         position=PositionCorrection.of(log),
-        requests=within,
+        requests=None if log.request is None else measured(within=True),
         kinds={name: kind for name in names if (kind := log.schema.kind(name))},
     )
-    return quality if log.truth is None else _with_truth(quality, fused, log, weights)
-
-
-def _with_truth(quality: Quality, fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
-    assert log.truth is not None
-    exact = auc(fused, true_outcomes(log), sample_weight=log.own_weight)
-    return replace(
-        quality,
-        exact_auc=dict(zip(log.schema.names, exact.tolist(), strict=True)),
-        exact_auc_sum=float(weights @ exact),
-        ceiling=ceiling_of(log, weights),
-    )
-
-
-def ceiling_of(log: Log, weights: np.ndarray) -> float | None:
-    """Return the best possible Σ_m w_m AUC_m on these rows, which only a world tells."""
-    if log.truth is None:
-        return None
-    if not log.schema.plain:
-        best = best_terms(log, weights) @ weights
-    else:
-        best = best_score(log.truth, weights.tolist())
-    return float(weights @ auc(best, true_outcomes(log), sample_weight=log.own_weight))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.fusion.quality.outcomes import outcomes_of, true_outcomes
-from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval
+from harmonrank.fusion.quality.areas import Areas, areas_of
+from harmonrank.fusion.quality.outcomes import outcomes_of
+from harmonrank.metrics import Interval, auc, auc_sum_interval
 
 if TYPE_CHECKING:
     from harmonrank.fusion.method import Method
@@ -23,30 +24,34 @@ class Upstream:
     """One score, taken alone; rows in which it is missing do not count.
 
     Attributes:
-        auc: Of its own objective, by labels, with its interval.
-        exact_auc: The same by true probabilities, in a world.
-        auc_sum: Σ_m w_m AUC_m if it were the fused score, by labels.
+        whole: How it ranks all rows by its own objective.
+        requests: How it orders each request by its own objective; None without requests.
+        auc_sum: Σ_m w_m AUC_m over all rows if it were the fused score, by labels.
     """
 
     column: str
-    auc: Interval
-    exact_auc: float | None
+    whole: Areas
+    requests: Areas | None
     auc_sum: float
 
     @property
-    def area(self) -> float:
-        """The AUC by true probabilities where they are known, else by labels."""
-        return self.auc.estimate if self.exact_auc is None else self.exact_auc
+    def auc(self) -> Interval:
+        """AUC over all rows by labels."""
+        return next(iter(self.whole.auc.values()))
+
+    def decisive(self, criterion: str) -> Areas:
+        """Return its areas by the measure of a quality."""
+        inside = criterion == "within requests" and self.requests
+        return inside or self.whole
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON parts; one that is not known is null."""
-        return {
-            "score": self.column,
-            "auc": self.auc.parts[0],
-            "auc_ci": self.auc.parts[1],
-            "exact_auc": self.exact_auc,
-            "auc_sum": None if np.isnan(self.auc_sum) else self.auc_sum,
-        }
+        parts: dict[str, Any] = {"score": self.column}
+        for before, areas in (("", self.whole), ("request_", self.requests)):
+            known = {} if areas is None else areas.to_dict()
+            for key in ("auc", "auc_ci", "exact_auc"):
+                (parts[f"{before}{key}"],) = (known.get(key) or {"": None}).values()
+        return parts | {"auc_sum": None if np.isnan(self.auc_sum) else self.auc_sum}
 
 
 def upstream_of(log: Log, weights: np.ndarray) -> dict[str, Upstream]:
@@ -57,14 +62,15 @@ def upstream_of(log: Log, weights: np.ndarray) -> dict[str, Upstream]:
 def _upstream(log: Log, m: int, weights: np.ndarray) -> Upstream:
     known = np.flatnonzero(~np.isnan(log.scores[:, m]))
     rows = log if len(known) == log.rows else log.take(known)
-    score, weight = rows.scores[:, m], rows.sample_weight
-    (own,) = auc_interval(score, outcomes_of(rows, [m]), groups=rows.request, sample_weight=weight)
-    exact = None
-    if rows.truth is not None:
-        exact = float(auc(score, true_outcomes(rows, [m]), sample_weight=rows.own_weight)[0])
-    areas, used = auc(score, outcomes_of(rows), sample_weight=weight), weights != 0
-    total = float(areas[used] @ weights[used])
-    return Upstream(log.schema.score_columns[m], own, exact, total)
+    score, own = rows.scores[:, m], (rows, np.ones(1), [m])
+    areas = auc(score, outcomes_of(rows), sample_weight=rows.sample_weight)
+    used = weights != 0
+    return Upstream(
+        log.schema.score_columns[m],
+        areas_of(score, *own),
+        None if rows.request is None else areas_of(score, *own, within=True),
+        float(areas[used] @ weights[used]),
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from harmonrank.paper.training.learner import (
     NetworkLearner,
     TorchLearner,
     decayed,
+    torch_threads,
 )
 from harmonrank.paper.training.loop import Event, Finished, train
 from harmonrank.paper.training.rows import Arrays
@@ -29,5 +30,6 @@ __all__ = [
     "TrainingConfig",
     "decayed",
     "health_of",
+    "torch_threads",
     "train",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from harmonrank.data import Source, open_table, read_log
 from harmonrank.data.reading.tables import column_names
+from harmonrank.evaluation.evaluate import as_asked
 from harmonrank.fusion import Method
 from harmonrank.reports.explanation._model import ModelExplanation, explain_model
 from harmonrank.reports.explanation._page import explanation_page
@@ -130,10 +131,7 @@ def explain(
         if row is not None:
             raise UsageError("--row and --report explain rows; add --data TABLE.")
         return Explanation(model, facts)
-    if value is not None:
-        model = model.valued(value)
-    elif weights is not None:
-        model = model.reweighted(weights)
+    model = as_asked(model, weights, value)
     log = read_log(table, model.schema, labels=False)
     request = model.schema.request
     if request is not None and request in column_names(table):

@@ -19,18 +19,18 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 def leaderboard_plots(facts: Facts) -> list[plots.Plot]:
     """Paired differences to what ranks today, or else to the best; in a world also the regret."""
     board = facts.board
-    found = _difference_plot(facts)
+    shown = _difference_plot(facts)
     best = board.best_possible
     if best is not None and board.qualities:
         regrets = {name: {"regret": best - total} for name, total in board.totals.items()}
         title = "Regret: what is still to be had"
-        found.append(regret_plot(title, regrets, facts.focus, board.criterion))
-    return found
+        shown.append(regret_plot(title, regrets, facts.focus, board.measure))
+    return shown
 
 
 def _difference_plot(facts: Facts) -> list[plots.Plot]:
-    """Each method's AUC-sum, or value, minus that of one of them; ties are hollow."""
-    board, criterion = facts.board, facts.board.criterion
+    """What decides of each method minus that of one of them; ties are hollow."""
+    board, measure = facts.board, facts.board.measure
     fine = [entry for entry in board.entries if entry.quality is not None]
     if len(fine) < 2:
         return []
@@ -56,19 +56,16 @@ def _difference_plot(facts: Facts) -> list[plots.Plot]:
             "line": {"width": 2, "color": colors},
         },
     )
-    rows = [
-        (n, g.estimate, g.low, g.high, "tied" if tied[n] else "ahead" if g.low > 0 else "behind")
-        for n, g in gaps.items()
-    ]
+    rows = [(n, g.estimate, g.low, g.high, relation_of(g)) for n, g in gaps.items()]
     columns = ("difference", "low", "high")
-    title = f"{criterion[:1].upper()}{criterion[1:]} against {base.name}"
+    title = f"{measure[:1].upper()}{measure[1:]} against {base.name}"
     return [
         plots.plot(
             "difference",
             f"{title}: paired differences, 95 % intervals; hollow is a tie",
             [dots],
             table_of(("method", *columns, "verdict"), rows, dict.fromkeys(columns, "+.4f")),
-            x={"title": f"{criterion} − that of {base.name}", "tickformat": "+.3~f"},
+            x={"title": f"{measure} − that of {base.name}", "tickformat": "+.3~f"},
             y={**plots.ROWS, "showgrid": True},
             height=120 + plots.ROW * len(gaps),
             wide=board.best_possible is None,
@@ -81,7 +78,7 @@ def regret_plot(
     title: str,
     regrets: Mapping[str, Mapping[str, float]],
     focus: str | None = None,
-    criterion: str = "AUC-sum",
+    measure: str = "AUC-sum",
 ) -> plots.Plot:
     """Draw each method's regret in each world, a row per method, on a log scale.
 
@@ -89,7 +86,7 @@ def regret_plot(
         title: Above the chart.
         regrets: By method, in order, and world; a method may lack a world.
         focus: The method that stands out.
-        criterion: What is below its ceiling.
+        measure: What is below its ceiling.
     """
     worlds = list(dict.fromkeys(world for found in regrets.values() for world in found))
     shown = {m: {w: max(r, _LEAST) for w, r in found.items()} for m, found in regrets.items()}
@@ -107,7 +104,7 @@ def regret_plot(
         title,
         data,
         table_of(("method", *columns), rows, dict.fromkeys(columns, ".5f")),
-        x={"title": f"ceiling − {criterion} (log scale)", **scale},
+        x={"title": f"regret in {measure} (log)", **scale},
         y={**plots.ROWS, "showgrid": not alone},
         height=140 + plots.ROW * len(shown),
         wide=not alone,
@@ -150,12 +147,16 @@ def _regrets(
 def auc_plots(facts: Facts) -> list[plots.Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
     board = facts.board
-    areas = {}
+    found = {e.name: e.intervals for e in board.entries if e.quality is not None}
+    areas: dict[str, dict[str, tuple[float, ...]]] = {}
     for o in board.objectives:
-        found = {name: quality.auc[o] for name, quality in board.qualities.items()}
+        areas[o] = {n: (each[o].estimate, each[o].low, each[o].high) for n, each in found.items()}
         if o in board.upstream:
-            found["own score"] = board.upstream[o].auc
-        areas[o] = {name: (auc.estimate, auc.low, auc.high) for name, auc in found.items()}
+            alone = board.upstream[o].decisive(board.criterion)
+            label, exact = alone.auc[o], alone.areas[o]
+            # By the truth, as all others are, of which the interval of the labels is none.
+            ends = (label.low, label.high) if alone.exact_auc is None else (exact, exact)
+            areas[o]["own score"] = (exact, *ends)
     titles = {objective: board.title(objective) for objective in board.objectives}
     return auc_bars("auc", areas, facts.focus, titles) if board.qualities else []
 
