@@ -19,10 +19,10 @@ from harmonrank.metrics import logit, sigmoid
 from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.paper.losses import rank_auc_loss
 from harmonrank.paper.methods.harmonrank_network import HeadsFit, NetworkMethodConfig
-from harmonrank.paper.methods.neural_fit import fingerprint, report, rows_of, run, validation
+from harmonrank.paper.methods.neural_fit import fingerprint, rows_of, run, validation
 from harmonrank.paper.objective_network import ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
-from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, health_of, train
+from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, train
 
 _HALVINGS = 30
 
@@ -52,10 +52,8 @@ def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
         checkpoint=rows.checkpoint,
         fingerprint=fingerprint(config, rows, sample, valid),
     )
-    history = run(training, rows)
-    health = health_of(network, seen, rows.seed)
     remedy = "try more `epochs` or a smaller `ridge`"
-    report(health, health.warning(f"The network of `{config.name}`", remedy), rows)
+    history, health = run(training, network, config.name, rows, seen, remedy=remedy)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
     fit = HeadsFit(size, weights, history, health)
     if config.loss == "likelihood":
