@@ -1,7 +1,7 @@
-"""The network on the CPU at full speed: its tables and kernels, and which networks they cover."""
+"""The network on the CPU at full speed: tables, and kernels that score and train."""
 
 from harmonrank.paper.fused._backward import TrainingStep
 from harmonrank.paper.fused._folding import Relation, WeightVector
-from harmonrank.paper.fused._forward import Scorer, covers
+from harmonrank.paper.fused._forward import Scorer
 
-__all__ = ["Relation", "Scorer", "TrainingStep", "WeightVector", "covers"]
+__all__ = ["Relation", "Scorer", "TrainingStep", "WeightVector"]
