@@ -169,7 +169,7 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
     knots = np.tile(np.sort(rng.random(256)).astype(np.float32), 640)
     place, share = aligned(640 * ROWS, np.int32), aligned(640 * ROWS, np.float32)
     share[:] = rng.random(share.size)
-    index, codes = rng.permutation(rows), rng.integers(0, 300, (rows + 1) * M).astype(np.int32)
+    index, codes = rng.permutation(rows), rng.integers(0, 300, (rows + 1) * M).astype(np.uint16)
     slope, J = rng.normal(size=rows).astype(np.float32), aligned(rows * M * 16, np.float32)
     first, sums = np.arange(M) * 300, aligned((M * 300 + 1) * 16, np.float64)
     shares = rng.random(rows * M).astype(np.float32)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.fused import Scorer, TrainingStep
+from harmonrank.paper.fused import Scorer, TrainingStep, covers
 from harmonrank.paper.training.learner import torch_threads
 from harmonrank.support.errors import UsageError
 from harmonrank.support.threads import limited_threads
@@ -241,9 +241,7 @@ def test_wrong_shapes_are_refused():
         scorer(scores, context[1:])
 
 
-def test_tables_may_have_many_rows():
-    config = replace(BASE, buckets=70_000, context_slots=(70_000, 4))
-    network, rows = network_of(config), rows_of(config)
-    fused = TrainingStep(network, *rows).forward(np.arange(1000))
-    exact, _ = gradients(network, rows, np.ones(1000, np.float32), torch.float64)
-    np.testing.assert_allclose(fused, exact, atol=1e-4 * np.abs(exact).max())
+def test_what_the_kernels_cover():
+    assert all(covers(replace(BASE, **switch)) for switch in SWITCHES)
+    assert not covers(replace(BASE, buckets=70_000))
+    assert not covers(replace(BASE, context_slots=(70_000,)))

@@ -52,7 +52,7 @@ def test_arithmetic_is_in_the_type_of_the_array():
 
 
 @numba.njit
-def apply_all(x, y, k, out, whole):
+def apply_all(x, y, k, few, out, whole):
     a, b, places = row_lanes(x, 0), row_lanes(y, 0), row_lanes(k, 0)
     put_lanes(out, 0, exponential(a))
     put_lanes(out, ROWS, sigmoid(b))
@@ -62,15 +62,16 @@ def apply_all(x, y, k, out, whole):
     put_lanes(out, 5 * ROWS, smaller(a, b))
     put_lanes(out, 6 * ROWS, folded(a))
     put_lanes(whole, 0, counted(a, b) * 2)
+    put_lanes(whole, ROWS, widened(lanes(few, 1)))
 
 
 def test_every_function_of_lanes_is_that_of_numpy_in_each_lane():
     rng = np.random.default_rng(0)
     x = -np.geomspace(1e-6, 86, ROWS).astype(np.float32)
     y = (20 * rng.normal(size=2 * ROWS)).astype(np.float32)
-    k = rng.permutation(ROWS).astype(np.int32)
-    out, whole = np.zeros((7, ROWS), np.float32), np.zeros(ROWS, np.int32)
-    apply_all(x, y, k, out.reshape(-1), whole)
+    k, few = rng.permutation(ROWS).astype(np.int32), np.arange(65_520, 65_530).astype(np.uint16)
+    out, whole = np.zeros((7, ROWS), np.float32), np.zeros(ROWS + SINGLES, np.int32)
+    apply_all(x, y, k, few, out.reshape(-1), whole)
     a, b = x.astype(float), y[:ROWS].astype(float)
     np.testing.assert_allclose(out[0], np.exp(a), rtol=2e-7)
     np.testing.assert_allclose(out[1], 1 / (1 + np.exp(-b)), rtol=3e-7)
@@ -79,12 +80,13 @@ def test_every_function_of_lanes_is_that_of_numpy_in_each_lane():
     np.testing.assert_array_equal(out[4], y[1 + k])
     np.testing.assert_array_equal(out[5], np.minimum(a, b))
     np.testing.assert_array_equal(out[6, : ROWS // 2], x[::2] + x[1::2])
-    np.testing.assert_array_equal(whole, 2 * (a <= b))
+    np.testing.assert_array_equal(whole[:ROWS], 2 * (a <= b))
+    np.testing.assert_array_equal(whole[ROWS:], few[1:9])
 
 
 def test_the_exponential_of_what_is_too_small_is_next_to_nothing():
     x, out = np.full(ROWS, -np.inf, np.float32), np.ones(7 * ROWS, np.float32)
-    apply_all(x, -x, np.zeros(ROWS, np.int32), out, np.zeros(ROWS, np.int32))
+    apply_all(x, -x, np.zeros(ROWS, np.int32), np.zeros(9, np.uint16), out, np.zeros(32, np.int32))
     assert (out[:ROWS] < 1e-37).all()
     np.testing.assert_array_equal(out[ROWS : 2 * ROWS], 1)
 

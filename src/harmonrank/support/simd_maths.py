@@ -117,8 +117,15 @@ def _of_all(_typing: Any, number: Any) -> Any:
     return kind(kind.dtype), emit
 
 
-def _doubles(builder: Any, x: Any) -> Any:
-    return builder.fpext(x, ir.VectorType(ir.DoubleType(), x.type.count))
+def _widened(_typing: Any, x: Any) -> Any:
+    whole = isinstance(x.dtype, types.Integer)
+    kind = Lanes(types.int32 if whole else types.float64, x.width)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        widen = builder.zext if whole else builder.fpext
+        return widen(given[0], vector_type(kind))
+
+    return kind(x), emit
 
 
 def _folded(builder: Any, x: Any) -> Any:
@@ -215,8 +222,8 @@ of_all: Any = intrinsic(_of_all)
 """A float32 or int32 in every lane."""
 fetched: Any = intrinsic(_fetched)
 """fetched(array, first, places): what lies so many places after `first`."""
-widened: Any = _function(lambda x: Lanes(types.float64, x.width), _doubles)
-"""The same numbers in float64."""
+widened: Any = intrinsic(_widened)
+"""The same numbers in float64; uint16 in int32."""
 folded: Any = _function(lambda x: Lanes(x.dtype, x.width // 2), _folded)
 """The sums of two neighbours each, half as many."""
 transpose: Any = intrinsic(_transpose)

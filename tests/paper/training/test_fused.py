@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from harmonrank.paper import Network, NetworkConfig
+from harmonrank.paper.fused import _forward
 from harmonrank.paper.losses import bce_loss, rank_auc_loss
 from harmonrank.paper.training import Arrays, Finished, LossValue, TrainingConfig, train
 from harmonrank.paper.training import learner as learner_module
@@ -69,6 +70,18 @@ def test_a_small_fit_is_left_to_torch_and_a_large_one_to_the_kernels():
     rows = rows_of()
     assert isinstance(learner_for(new_network(), rows, TRAINING, rows_seen=1000), TorchLearner)
     assert isinstance(learner_for(new_network(), rows, TRAINING, rows_seen=10**7), FusedLearner)
+
+
+def test_a_network_of_too_many_codes_is_trained_by_torch_and_says_so_once(caplog):
+    _forward._say.cache_clear()
+    network = new_network(config=replace(CONFIG, buckets=70_000))
+    with caplog.at_level("INFO", logger="harmonrank"):
+        for _ in range(2):
+            chosen = learner_for(network, rows_of(), TRAINING, rows_seen=10**7)
+            assert isinstance(chosen, TorchLearner)
+    assert [record.message for record in caplog.records] == [
+        "With 65,536 buckets or context values a network is trained by PyTorch."
+    ]
 
 
 BUCKETS = [

@@ -1,7 +1,7 @@
-"""The network on the CPU at full speed: tables, and kernels that score and train."""
+"""The network on the CPU at full speed: its tables and kernels, and which networks they cover."""
 
 from harmonrank.paper.fused._backward import TrainingStep
 from harmonrank.paper.fused._folding import Relation, WeightVector
-from harmonrank.paper.fused._forward import Scorer
+from harmonrank.paper.fused._forward import Scorer, covers
 
-__all__ = ["Relation", "Scorer", "TrainingStep", "WeightVector"]
+__all__ = ["Relation", "Scorer", "TrainingStep", "WeightVector", "covers"]

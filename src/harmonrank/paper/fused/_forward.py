@@ -4,9 +4,11 @@ Rows are scored sixteen at a time, filled up at the end. So every row passes thr
 instructions, and its score is the same to the last bit whatever other rows are scored.
 """
 
-__all__ = ["Scorer", "fuse_rows", "score_rows"]
+__all__ = ["Scorer", "covers", "fuse_rows", "score_rows"]
 
+import logging
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._rows import load_rows, place_scores
-from harmonrank.paper.fused._tables import Tables, check_shapes, unknown_code
+from harmonrank.paper.fused._tables import MOST_CODES, Tables, check_shapes, unknown_code
 from harmonrank.support.kernel import lane_function, lane_kernel
 from harmonrank.support.parallel import each_part
 from harmonrank.support.simd import ROWS, SINGLES, put_lanes, row_lanes
@@ -137,6 +139,26 @@ def score_rows(
         load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
         fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
         put_lanes(fused, start, row_lanes(s, 0))
+
+
+def covers(config: NetworkConfig) -> bool:
+    """Tell whether the kernels can train a network of this shape, and log once if not.
+
+    A code has two bytes, so only networks with very large tables are trained by PyTorch. Scoring
+    keeps no codes, so there the kernels cover every network.
+
+    >>> covers(NetworkConfig(objectives=5)), covers(NetworkConfig(objectives=5, buckets=70_000))
+    (True, False)
+    """
+    if max(config.buckets or 0, *config.context_slots, 0) >= MOST_CODES:
+        _say(f"With {MOST_CODES:,} buckets or context values a network is trained by PyTorch.")
+        return False
+    return True
+
+
+@cache
+def _say(message: str) -> None:
+    logging.getLogger("harmonrank").info(message)
 
 
 class Scorer:

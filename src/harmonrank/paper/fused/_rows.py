@@ -21,6 +21,7 @@ from harmonrank.support.simd_maths import (
     of_all,
     smaller,
     transpose,
+    widened,
 )
 
 Array = NDArray[Any]
@@ -101,7 +102,7 @@ def place_codes(
     for c in range(0, columns, SINGLES):
         for r in range(ROWS):
             i = item(index, start + r if start + r < last else last)
-            put_lanes(turned, r * SINGLES, lanes(codes, i * columns + c))
+            put_lanes(turned, r * SINGLES, widened(lanes(codes, i * columns + c)))
         turn(turned, 0, SINGLES, place, c * ROWS)
     for m in range(columns):
         put_lanes(place, m * ROWS, row_lanes(place, m * ROWS) + item(first, m))

@@ -4,7 +4,7 @@ The arithmetic here is float64, and its cost does not depend on the number of ro
 derives it.
 """
 
-__all__ = ["Tables", "check_shapes", "code_rows", "unknown_code"]
+__all__ = ["MOST_CODES", "Tables", "check_shapes", "code_rows", "unknown_code"]
 
 from typing import Any
 
@@ -21,6 +21,7 @@ from harmonrank.support.simd import SINGLES
 
 Matrix = NDArray[np.float64]
 
+MOST_CODES = 1 << 16
 _PIECE = 1 << 18
 
 
@@ -177,7 +178,7 @@ def _take_back(E: Any, K: Any, d_cells: Any, dE: Any, dK: Any) -> None:
 
 def code_rows(
     scores: NDArray[np.float32], context: NDArray[np.int32], tables: "Tables"
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
     """Return (rows, objectives + features) codes, and the share of the next row of each score.
 
     The codes are the table rows of the scores (see `harmonrank.paper.buckets`), then those of the
@@ -185,7 +186,7 @@ def code_rows(
     """
     M, sizes = scores.shape[1], tables.sizes
     features = len(sizes) - M
-    codes = np.empty((len(scores), len(sizes)), np.int32)
+    codes = np.empty((len(scores), len(sizes)), np.uint16)
     shares = np.empty((len(scores) if tables.smooth else 0, M), np.float32)
     # In pieces, so that the intermediate integers take little memory.
     for start in range(0, len(scores), _PIECE):

@@ -28,7 +28,7 @@ from harmonrank.fusion.protocol import TrainingRows
 from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model.fit_rows import FitRows
-from harmonrank.paper.fused import Scorer
+from harmonrank.paper.fused import Scorer, covers
 from harmonrank.paper.health import Health
 from harmonrank.paper.methods.network_losses import Wanted, loss_of
 from harmonrank.paper.methods.neural import History, NetworkFit, NeuralConfig
@@ -228,9 +228,9 @@ def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
 
 @torch.no_grad()
 def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
-    """Score with the kernels on the CPU, else with PyTorch in pieces."""
+    """Score with the kernels if they cover the network, on the CPU, else with PyTorch in pieces."""
     scores, context = rows.scores, rows.context
-    if scores.is_cpu:
+    if scores.is_cpu and covers(network.config):
         return Scorer.of(network)(scores.numpy(), context.numpy())
     network.eval()
     parts = [

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from harmonrank.paper import Network
 from harmonrank.paper.config import TrainingConfig
-from harmonrank.paper.fused import TrainingStep
+from harmonrank.paper.fused import TrainingStep, covers
 from harmonrank.paper.training.rows import Arrays
 from harmonrank.support.threads import thread_count
 
@@ -213,7 +213,7 @@ def _flattened(network: nn.Module) -> nn.Parameter:
 def learner_for(
     network: nn.Module, rows: Arrays, config: TrainingConfig, rows_seen: int
 ) -> NetworkLearner:
-    """Choose the kernels on the CPU where they are worth compiling, else PyTorch.
+    """Choose the kernels where they cover the network and are worth compiling, else PyTorch.
 
     The choice depends on the network, its device and the size of the fit alone, never on what
     this machine has compiled before, so that the same fit gives the same weights twice.
@@ -224,7 +224,12 @@ def learner_for(
         config: Optimiser, rate and decay.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
     """
-    if isinstance(network, Network) and _on_cpu(network, rows) and rows_seen >= _SMALL_FIT:
+    if (
+        isinstance(network, Network)
+        and _on_cpu(network, rows)
+        and covers(network.config)
+        and rows_seen >= _SMALL_FIT
+    ):
         return FusedLearner(network, rows, config)
     return TorchLearner(network, rows, config)
 
