@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 from harmonrank.support.errors import DataError
-from harmonrank.support.kernel import lane_function, lane_kernel
+from harmonrank.support.kernel import simd_function, simd_kernel
 from harmonrank.support.parallel import each_part, edges_of
-from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
+from harmonrank.support.simd import ROWS, SINGLES, item, put_simd, row_simd, simd
 from harmonrank.support.simd_maths import exponential, larger, of_all, sigmoid, transpose
 
 _PART_ROWS = 2048  # A request's are one part.
@@ -121,7 +121,7 @@ def _context_table(config: ObjectiveConfig, w: Mapping[str, NDArray[Any]]) -> ND
     return np.stack(table)
 
 
-@lane_kernel
+@simd_kernel
 def _score(
     begin: int, end: int, rows: Any, asking: Any, prior: Any, paths: Any, p: Any, room: Any
 ) -> None:
@@ -137,14 +137,14 @@ def _score(
         _add_agnostic(M, d, x, asked, gate, gate_bias, gated, linear, g, v)
         _add_relations(M, d, x, asked, W_r, output, y, A, v)
         for m in range(M):
-            logit = row_lanes(z, m * ROWS) + share[m] * row_lanes(v, m * ROWS)
-            put_lanes(z, m * ROWS, sigmoid(logit))
+            logit = row_simd(z, m * ROWS) + share[m] * row_simd(v, m * ROWS)
+            put_simd(z, m * ROWS, sigmoid(logit))
         for r in range(ROWS if start + ROWS < len(scores) else len(scores) - start):
             for m in range(M):
                 p[start + r, m] = item(z, m * ROWS + r)
 
 
-@lane_function
+@simd_function
 def _embed(
     scores: Any, start: int, M: int, d: int, centre: Any, spread: Any, slope: Any, intercept: Any,
     table: Any, x: Any, z: Any,
@@ -174,7 +174,7 @@ def _embed(
             x[m * d * ROWS + r] += u - inside
 
 
-@lane_function
+@simd_function
 def _ask(
     codes: Any, start: int, rows: int, first: Any, context: Any, width: int, asked: Any, turned: Any
 ) -> None:
@@ -182,15 +182,15 @@ def _ask(
     for f in range(0, width, SINGLES):
         for r in range(ROWS):
             i = start + r if start + r < rows else rows - 1
-            row = lanes(context, f)
+            row = simd(context, f)
             for feature in range(len(first)):
-                row = row + lanes(context, (first[feature] + codes[i, feature]) * width + f)
-            put_lanes(turned, r * SINGLES, row)
+                row = row + simd(context, (first[feature] + codes[i, feature]) * width + f)
+            put_simd(turned, r * SINGLES, row)
         for half in range(0, ROWS, SINGLES):
             transpose(turned, half * SINGLES, SINGLES, asked, f * ROWS + half, ROWS)
 
 
-@lane_function
+@simd_function
 def _add_agnostic(
     M: int, d: int, x: Any, asked: Any, gate: Any, gate_bias: Any, gated: Any, linear: Any, g: Any,
     v: Any,
@@ -199,21 +199,21 @@ def _add_agnostic(
     for j in range(M):
         q = of_all(gate_bias[j])
         for c in range(d):
-            q = q + gate[c] * row_lanes(x, (j * d + c) * ROWS)
-        put_lanes(g, j * ROWS, sigmoid(q))
+            q = q + gate[c] * row_simd(x, (j * d + c) * ROWS)
+        put_simd(g, j * ROWS, sigmoid(q))
     for m in range(M):
-        total = row_lanes(asked, (M * d + m) * ROWS)
+        total = row_simd(asked, (M * d + m) * ROWS)
         for j in range(M):
-            by_context = row_lanes(asked, (M * d + M + m * M + j) * ROWS)
-            total = total + by_context * row_lanes(x, j * d * ROWS)
+            by_context = row_simd(asked, (M * d + M + m * M + j) * ROWS)
+            total = total + by_context * row_simd(x, j * d * ROWS)
             for c in range(d):
                 k = j * d + c
-                through = linear[m, k] + gated[m, k] * row_lanes(g, j * ROWS)
-                total = total + through * row_lanes(x, k * ROWS)
-        put_lanes(v, m * ROWS, total)
+                through = linear[m, k] + gated[m, k] * row_simd(g, j * ROWS)
+                total = total + through * row_simd(x, k * ROWS)
+        put_simd(v, m * ROWS, total)
 
 
-@lane_function
+@simd_function
 def _add_relations(
     M: int, d: int, x: Any, asked: Any, W_r: Any, output: Any, y: Any, A: Any, v: Any
 ) -> None:
@@ -225,38 +225,38 @@ def _add_relations(
         for c in range(d):
             total = of_all(_ZERO)
             for a in range(d):
-                total = total + W_r[a, c] * row_lanes(x, (i * d + a) * ROWS)
-            put_lanes(y, (i * d + c) * ROWS, total)
+                total = total + W_r[a, c] * row_simd(x, (i * d + a) * ROWS)
+            put_simd(y, (i * d + c) * ROWS, total)
         _attend(M, d, y, i * d, x, A)
         for c in range(d):
             total = of_all(_ZERO)
             for j in range(M):
-                total = total + row_lanes(A, j * ROWS) * row_lanes(x, (j * d + c) * ROWS)
-            put_lanes(y, (i * d + c) * ROWS, total)
+                total = total + row_simd(A, j * ROWS) * row_simd(x, (j * d + c) * ROWS)
+            put_simd(y, (i * d + c) * ROWS, total)
     for m in range(M):
         _attend(M, d, asked, m * d, y, A)
-        total = row_lanes(v, m * ROWS)
+        total = row_simd(v, m * ROWS)
         for i in range(M):
             for c in range(d):
-                heard = output[m, c] * row_lanes(A, i * ROWS)
-                total = total + heard * row_lanes(y, (i * d + c) * ROWS)
-        put_lanes(v, m * ROWS, total)
+                heard = output[m, c] * row_simd(A, i * ROWS)
+                total = total + heard * row_simd(y, (i * d + c) * ROWS)
+        put_simd(v, m * ROWS, total)
 
 
-@lane_function
+@simd_function
 def _attend(M: int, d: int, query: Any, first: int, keys: Any, A: Any) -> None:
     """Write A_j = softmax_j(q · k_j), (M,); q is d numbers of `query` from `first` on."""
     top, total = of_all(_LEAST), of_all(_ZERO)
     for j in range(M):
         a = of_all(_ZERO)
         for c in range(d):
-            a = a + row_lanes(query, (first + c) * ROWS) * row_lanes(keys, (j * d + c) * ROWS)
-        put_lanes(A, j * ROWS, a)
+            a = a + row_simd(query, (first + c) * ROWS) * row_simd(keys, (j * d + c) * ROWS)
+        put_simd(A, j * ROWS, a)
         top = larger(a, top)
     for j in range(M):
-        e = exponential(row_lanes(A, j * ROWS) - top)
-        put_lanes(A, j * ROWS, e)
+        e = exponential(row_simd(A, j * ROWS) - top)
+        put_simd(A, j * ROWS, e)
         total = total + e
     inverse = of_all(_ONE) / total
     for j in range(M):
-        put_lanes(A, j * ROWS, row_lanes(A, j * ROWS) * inverse)
+        put_simd(A, j * ROWS, row_simd(A, j * ROWS) * inverse)
