@@ -2,7 +2,7 @@
 
     python benchmarks/simd.py --json benchmarks/results/simd.json
 
-Each loop that names its lanes (`harmonrank.support.simd`) runs beside a plain one that numba
+Each loop with explicit SIMD (`harmonrank.support.simd`) runs beside a plain one that numba
 compiles with the same options, in turns. The ratio is the median of the plain loop's time to ours:
 what explicit SIMD gains, which is kept where it is 1.5 or more. Ratios of loops that gained less
 stay in the result (`replaced`); plain ones took their place in the package.

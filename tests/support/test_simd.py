@@ -8,10 +8,10 @@ from harmonrank.support.simd import (
     DOUBLES,
     ROWS,
     SINGLES,
-    double_lanes,
-    lanes,
-    put_lanes,
-    row_lanes,
+    double_simd,
+    put_simd,
+    row_simd,
+    simd,
 )
 from harmonrank.support.simd_maths import (
     counted,
@@ -29,7 +29,7 @@ from harmonrank.support.simd_maths import (
 
 @numba.njit
 def add_line(table, k, width, x, out, first):
-    put_lanes(out, first, lanes(out, first) + (lanes(table, k) + x * lanes(table, k + width)))
+    put_simd(out, first, simd(out, first) + (simd(table, k) + x * simd(table, k + width)))
 
 
 @pytest.mark.parametrize(("dtype", "width"), [(np.float32, SINGLES), (np.float64, DOUBLES)])
@@ -53,16 +53,16 @@ def test_arithmetic_is_in_the_type_of_the_array():
 
 @numba.njit
 def apply_all(x, y, k, few, out, whole):
-    a, b, places = row_lanes(x, 0), row_lanes(y, 0), row_lanes(k, 0)
-    put_lanes(out, 0, exponential(a))
-    put_lanes(out, ROWS, sigmoid(b))
-    put_lanes(out, 2 * ROWS, larger(a, b))
-    put_lanes(out, 3 * ROWS, (a - b) / of_all(np.float32(3)))
-    put_lanes(out, 4 * ROWS, fetched(y, 1, places))
-    put_lanes(out, 5 * ROWS, smaller(a, b))
-    put_lanes(out, 6 * ROWS, folded(a))
-    put_lanes(whole, 0, counted(a, b) * 2)
-    put_lanes(whole, ROWS, widened(lanes(few, 1)))
+    a, b, places = row_simd(x, 0), row_simd(y, 0), row_simd(k, 0)
+    put_simd(out, 0, exponential(a))
+    put_simd(out, ROWS, sigmoid(b))
+    put_simd(out, 2 * ROWS, larger(a, b))
+    put_simd(out, 3 * ROWS, (a - b) / of_all(np.float32(3)))
+    put_simd(out, 4 * ROWS, fetched(y, 1, places))
+    put_simd(out, 5 * ROWS, smaller(a, b))
+    put_simd(out, 6 * ROWS, folded(a))
+    put_simd(whole, 0, counted(a, b) * 2)
+    put_simd(whole, ROWS, widened(simd(few, 1)))
 
 
 def test_every_function_of_lanes_is_that_of_numpy_in_each_lane():
@@ -94,7 +94,7 @@ def test_the_exponential_of_what_is_too_small_is_next_to_nothing():
 @numba.njit
 def turn_and_widen(table, first, step, out, to, stride, doubles):
     transpose(table, first, step, out, to, stride)
-    put_lanes(doubles, 1, double_lanes(doubles, 1) + widened(lanes(table, 0)))
+    put_simd(doubles, 1, double_simd(doubles, 1) + widened(simd(table, 0)))
 
 
 def test_rows_become_columns_and_doubles_take_singles():

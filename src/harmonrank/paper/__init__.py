@@ -4,7 +4,7 @@
 `projection` beneath it · `losses`: the paper's and those of its rivals · `training` (a loop that
 yields events, by PyTorch or by kernels) · `methods` (what a user fits) · `health` (what each path
 of a network adds). `config` holds the sizes of all. Beside the paper stand `fused`, the network's
-kernels on the CPU, and `objective_network`, the network with one head per objective.
+kernels on the CPU.
 """
 
 __all__ = [
@@ -28,15 +28,4 @@ if TYPE_CHECKING:
     from harmonrank.paper.network import Network
 
 # Scoring needs no PyTorch, which takes longer to import than a model to load.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Network": "network",
-        "NetworkConfig": "config",
-        "NetworkOptions": "config",
-        "TrainingConfig": "config",
-        "NeuralConfig": "methods.neural",
-        "NeuralMethod": "methods.neural",
-        "PUBLISHED": "methods.neural_methods",
-    },
-)
+__getattr__ = lazy_names(__name__)

@@ -10,10 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Runtime", "ServeConfig"]
 
-_PLACES = {"Candidates": "runtime", "Runtime": "runtime", "ServeConfig": "settings"}
-
 # A service starts its workers before it loads anything itself.
-__getattr__ = lazy_names(__name__, _PLACES)
+__getattr__ = lazy_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -71,7 +71,10 @@ def require_extra(package: str, *, who: str) -> None:
 
 def is_installed(package: str) -> bool:
     """Tell whether a package could be imported, without doing so."""
-    return find_spec(package) is not None
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # from an import hook, which may refuse to look for it
+        return False
 
 
 @cache

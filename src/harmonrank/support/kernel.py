@@ -1,6 +1,6 @@
 """The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
 
-__all__ = ["cached", "inline_kernel", "kernel", "lane_function", "lane_kernel", "sum_kernel"]
+__all__ = ["cached", "inline_kernel", "kernel", "simd_function", "simd_kernel", "sum_kernel"]
 
 import gc
 import hashlib
@@ -140,7 +140,7 @@ def inline_kernel(function: F) -> F:
     return _compiled(function, inline="always")
 
 
-def lane_kernel(function: F) -> F:
+def simd_kernel(function: F) -> F:
     """Compile a loop of vector instructions, LLVM's own or SIMD's (`harmonrank.support.simd`).
 
     Arithmetic raises nothing, and a product may be added in one instruction. Where an error could
@@ -149,8 +149,8 @@ def lane_kernel(function: F) -> F:
     return _compiled(function, fastmath={"contract"}, error_model="numpy", **_COPIED)
 
 
-def lane_function(function: F) -> F:
-    """Compile a part of lane kernels into each of them.
+def simd_function(function: F) -> F:
+    """Compile a part of SIMD kernels into each of them.
 
     As a function of its own it would be optimised again in every kernel that calls it, which takes
     most of the time of a first call, and each call would hand over a hundred numbers.

@@ -2,28 +2,40 @@
 
 __all__ = ["lazy_names"]
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from pkgutil import get_data
 from typing import Any
 
 from harmonrank.support.extras import needs_extras
 
 
-def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which imports a name when it is first asked for.
+def lazy_names(package: str) -> Callable[[str], Any]:
+    """Return a package's `__getattr__`, which imports a name when it is first used.
 
-    Args:
-        package: The module, such as 'harmonrank.metrics'.
-        places: The file, relative to the package, of every name.
+    The names are those that the package imports for type checkers, under `if TYPE_CHECKING:`. So
+    they are written once.
     """
 
     def get(name: str) -> Any:
-        if name not in places:
+        place = _places(package).get(name)
+        if place is None:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         with needs_extras(name):
-            value = getattr(import_module(f"{package}.{places[name]}"), name)
+            value = getattr(import_module(place), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return get
+
+
+@cache
+def _places(package: str) -> dict[str, str]:
+    """Return the module of every name that a package imports for type checkers."""
+    statements = ast.parse(get_data(package, "__init__.py") or b"").body
+    lines = (line for part in statements if isinstance(part, ast.If) for line in part.body)
+    imports = (line for line in lines if isinstance(line, ast.ImportFrom))
+    return {name.name: str(line.module) for line in imports for name in line.names}

@@ -1,28 +1,29 @@
-"""Lanes: neighbouring numbers of an array in one register, inside kernels.
+"""SIMD: neighbouring numbers of an array in one register, inside kernels.
 
-LLVM turns a long loop over rows into vector instructions by itself, if it is given the time to look
-for them; a loop over the few heads of a model it only unrolls. Kernels that say which numbers go
-together are compiled in a fraction of the time, and need no luck:
+LLVM turns a long loop over rows into vector instructions by itself, though it takes long to find
+them. A loop over the few heads of a model it only unrolls. Kernels with explicit SIMD compile in a
+fraction of the time and do not depend on that search:
 
-    sums = lanes(out, k) + (lanes(table, i) + x * lanes(table, j))
+    sums = simd(out, k) + (simd(table, i) + x * simd(table, j))
 
-Arithmetic is lane by lane, in the type of the array; a plain number meets every lane. A product
-and a sum may be rounded once instead of twice. `harmonrank.support.simd_maths` has other functions.
+Arithmetic is element by element, in the type of the array; a plain number is combined with every
+element. A product and a sum may be rounded once instead of twice. `harmonrank.support.simd_maths`
+has other functions.
 """
 
 __all__ = [
     "DOUBLES",
     "ROWS",
     "SINGLES",
-    "Lanes",
-    "double_lanes",
+    "Simd",
+    "double_simd",
     "in_all",
     "item",
-    "lanes",
-    "pair_lanes",
+    "pair_simd",
     "put_item",
-    "put_lanes",
-    "row_lanes",
+    "put_simd",
+    "row_simd",
+    "simd",
     "vector_type",
     "where",
 ]
@@ -45,32 +46,32 @@ ROWS = 16
 _NUMBERS = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}
 
 
-class Lanes(types.Type):
+class Simd(types.Type):
     """The type of some numbers of one type, side by side."""
 
     def __init__(self, dtype: Any, width: int) -> None:
         self.dtype, self.width = dtype, width
-        super().__init__(name=f"Lanes({dtype}, {width})")
+        super().__init__(name=f"Simd({dtype}, {width})")
 
 
-def vector_type(kind: Lanes) -> Any:
-    """Return LLVM's type for a type of lanes; one bit each for true and false."""
+def vector_type(kind: Simd) -> Any:
+    """Return LLVM's type of a register; true and false have one bit each."""
     if kind.dtype in _NUMBERS:
         return ir.VectorType(_NUMBERS[kind.dtype], kind.width)
     bits = 1 if kind.dtype == types.boolean else kind.dtype.bitwidth
     return ir.VectorType(ir.IntType(bits), kind.width)
 
 
-@register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Lanes) -> None:
+@register_model(Simd)
+class _SimdModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Simd) -> None:
         super().__init__(manager, kind, vector_type(kind))  # type: ignore[no-untyped-call]
 
 
 def where(
     context: Any, builder: Any, array_type: Any, array: Any, first: Any, vector: Any
 ) -> tuple[Any, int]:
-    """Return the address of some lanes in an array, and how it is aligned."""
+    """Return the address of a register's numbers in an array, and its alignment."""
     data = context.make_array(array_type)(context, builder, array).data
     pointer = builder.bitcast(builder.gep(data, [first]), vector.as_pointer())
     return pointer, array_type.dtype.bitwidth // 8
@@ -80,7 +81,7 @@ def _loading(width: int | None) -> Any:
 
     def load(_typing: Any, array: Any, _first: Any) -> Any:
         own = DOUBLES if array.dtype == types.float64 else SINGLES
-        kind = Lanes(array.dtype, width or own)
+        kind = Simd(array.dtype, width or own)
 
         def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             place, align = where(
@@ -125,11 +126,11 @@ def _putting(_typing: Any, array: Any, _place: Any, _value: Any) -> Any:
 
 
 def _pairing(_typing: Any, array: Any, _first: Any) -> Any:
-    kind = Lanes(types.float32, SINGLES)
+    kind = Simd(types.float32, SINGLES)
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        # Two float32 have the bits of one float64, and one number is copied to all lanes.
-        pair, double = Lanes(types.float64, SINGLES // 2), ir.DoubleType()
+        # Two float32 have the bits of one float64, and one number is copied to all places.
+        pair, double = Simd(types.float64, SINGLES // 2), ir.DoubleType()
         place, align = where(context, builder, signature.args[0], given[0], given[1], double)
         both = in_all(builder, pair, builder.load(place, align=align))
         return builder.bitcast(both, vector_type(kind))
@@ -141,20 +142,20 @@ item: Any = intrinsic(_fetching)
 """item(array, place): one number of a flat array; a place below 0 does not count from the end."""
 put_item: Any = intrinsic(_putting)
 """put_item(array, place, number): writes it there; a place below 0 does not count from the end."""
-lanes: Any = _loading(None)
-"""lanes(array, first): the numbers of a flat array from `first` on; no bounds are checked."""
-row_lanes: Any = _loading(ROWS)
-"""row_lanes(array, first): the same for sixteen of them."""
-double_lanes: Any = _loading(SINGLES)
-"""double_lanes(array, first): the same for eight, as many float64 as float32."""
-pair_lanes: Any = intrinsic(_pairing)
-"""pair_lanes(array, first): two float32 from `first` on, four times over."""
-put_lanes: Any = intrinsic(_storing)
-"""put_lanes(array, first, value): writes them there; no bounds are checked."""
+simd: Any = _loading(None)
+"""simd(array, first): the numbers of a flat array from `first` on; no bounds are checked."""
+row_simd: Any = _loading(ROWS)
+"""row_simd(array, first): the same for sixteen of them."""
+double_simd: Any = _loading(SINGLES)
+"""double_simd(array, first): the same for eight, as many float64 as float32."""
+pair_simd: Any = intrinsic(_pairing)
+"""pair_simd(array, first): two float32 from `first` on, four times over."""
+put_simd: Any = intrinsic(_storing)
+"""put_simd(array, first, value): writes them there; no bounds are checked."""
 
 
-def in_all(builder: Any, kind: Lanes, number: Any) -> Any:
-    """Copy a number to all lanes."""
+def in_all(builder: Any, kind: Simd, number: Any) -> Any:
+    """Copy a number to all places of a register."""
     none = ir.Constant(vector_type(kind), ir.Undefined)
     places = ir.VectorType(ir.IntType(32), kind.width)
     first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
@@ -162,17 +163,17 @@ def in_all(builder: Any, kind: Lanes, number: Any) -> Any:
 
 
 def _operator(function: Any, on_floats: str, on_integers: str) -> None:
-    """Let an operator take lanes, on either side or on both.
+    """Let an operator take registers, on either side or on both.
 
     A template and its instruction; an overload would be one more function to compile each time.
     """
 
     class _Template(AbstractTemplate):
         def generic(self, given: Any, keywords: Any) -> Any:
-            if keywords or len(given) != 2 or not any(isinstance(one, Lanes) for one in given):
+            if keywords or len(given) != 2 or not any(isinstance(one, Simd) for one in given):
                 return None
-            kind = next(one for one in given if isinstance(one, Lanes))
-            return kind(*(one if isinstance(one, Lanes) else kind.dtype for one in given))
+            kind = next(one for one in given if isinstance(one, Simd))
+            return kind(*(one if isinstance(one, Simd) else kind.dtype for one in given))
 
     registered: Any = infer_global
     registered(function)(_Template)
@@ -180,7 +181,7 @@ def _operator(function: Any, on_floats: str, on_integers: str) -> None:
     def emit(_context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = signature.return_type
         a, b = (
-            value if isinstance(one, Lanes) else in_all(builder, kind, value)
+            value if isinstance(one, Simd) else in_all(builder, kind, value)
             for one, value in zip(signature.args, given, strict=True)
         )
         if kind.dtype in _NUMBERS:
@@ -188,7 +189,7 @@ def _operator(function: Any, on_floats: str, on_integers: str) -> None:
         return getattr(builder, on_integers)(a, b)
 
     lower: Any = lower_builtin
-    for pair in ((Lanes, Lanes), (Lanes, types.Number), (types.Number, Lanes)):
+    for pair in ((Simd, Simd), (Simd, types.Number), (types.Number, Simd)):
         lower(function, *pair)(emit)
 
 

@@ -1,6 +1,6 @@
-"""SIMD maths: what kernels compute with lanes besides sums, products and quotients.
+"""SIMD maths: functions of registers besides sums, products and quotients.
 
-Each function writes LLVM's instructions for all lanes at once; there is no branch and no call.
+Each function writes LLVM's instructions for a whole register, without branches or calls.
 """
 
 __all__ = [
@@ -25,9 +25,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from harmonrank.support.simd import ROWS, SINGLES, Lanes, in_all, vector_type, where
+from harmonrank.support.simd import ROWS, SINGLES, Simd, in_all, vector_type, where
 
-_FLOATS, _WHOLES = Lanes(types.float32, ROWS), Lanes(types.int32, ROWS)
+_FLOATS, _WHOLES = Simd(types.float32, ROWS), Simd(types.int32, ROWS)
 _CONTRACT = ("contract",)
 
 # eˣ = 2ᵏ eᶠ with k whole and |f| ≤ ln 2 / 2.
@@ -41,7 +41,7 @@ _EXPONENT_BIAS, _MANTISSA = 127 << 23, 23
 
 
 def _function(result: Callable[..., Any], emit: Callable[..., Any]) -> Any:
-    """Let kernels call a function of lanes.
+    """Let kernels call a function of registers.
 
     Args:
         result: Returns the type of the result, given those of one or two arguments.
@@ -119,7 +119,7 @@ def _of_all(_typing: Any, number: Any) -> Any:
 
 def _widened(_typing: Any, x: Any) -> Any:
     whole = isinstance(x.dtype, types.Integer)
-    kind = Lanes(types.int32 if whole else types.float64, x.width)
+    kind = Simd(types.int32 if whole else types.float64, x.width)
 
     def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
         widen = builder.zext if whole else builder.fpext
@@ -142,7 +142,7 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, given[0]).data
-        long, addresses = Lanes(types.int64, ROWS), ir.VectorType(data.type, ROWS)
+        long, addresses = Simd(types.int64, ROWS), ir.VectorType(data.type, ROWS)
         begin = builder.ptrtoint(builder.gep(data, [given[1]]), ir.IntType(64))
         bytes_on = builder.shl(
             builder.zext(given[2], vector_type(long)), ir.Constant(vector_type(long), [2] * ROWS)
@@ -163,8 +163,8 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
     return _FLOATS(array, types.intp, places), emit
 
 
-# Which lanes of two neighbours make two new ones, in each of three rounds; as the processor has
-# them: in halves of four first, and halves at last.
+# Which elements of two registers make two new ones, in each of three rounds, in the order of the
+# processor's own instructions.
 _TURNS = (
     (1, [0, 8, 1, 9, 4, 12, 5, 13], [2, 10, 3, 11, 6, 14, 7, 15]),
     (2, [0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]),
@@ -213,18 +213,18 @@ exponential: Any = _function(lambda x: x, _exp)
 sigmoid: Any = _function(lambda x: x, _sigmoid)
 """1/(1 + e⁻ˣ)."""
 larger: Any = _function(lambda a, _: a, _chosen(">"))
-"""The larger of two numbers in each lane; the second if one of them is NaN."""
+"""The larger of two numbers in each place; the second if one of them is NaN."""
 smaller: Any = _function(lambda a, _: a, _chosen("<"))
-"""The smaller of two numbers in each lane; the second if one of them is NaN."""
+"""The smaller of two numbers in each place; the second if one of them is NaN."""
 counted: Any = _function(lambda _a, _b: _WHOLES, _counted)
 """1 where a ≤ b, else 0."""
 of_all: Any = intrinsic(_of_all)
-"""A float32 or int32 in every lane."""
+"""A float32 or int32 in every place."""
 fetched: Any = intrinsic(_fetched)
 """fetched(array, first, places): what lies so many places after `first`."""
 widened: Any = intrinsic(_widened)
 """The same numbers in float64; uint16 in int32."""
-folded: Any = _function(lambda x: Lanes(x.dtype, x.width // 2), _folded)
+folded: Any = _function(lambda x: Simd(x.dtype, x.width // 2), _folded)
 """The sums of two neighbours each, half as many."""
 transpose: Any = intrinsic(_transpose)
 """transpose(source, first, step, target, to, stride): eight rows of eight numbers become columns.

@@ -82,12 +82,9 @@ def normal_nodes(count: int = 64) -> tuple[Floats, Floats]:
     return x[w > 1e-18], w[w > 1e-18]
 
 
-def mean_sigmoid(
-    mean: Floats, spread: Floats, run: NDArray[np.intp], nodes: int | None = None
-) -> Floats:
+def mean_sigmoid(mean: Floats, spread: Floats, run: NDArray[np.intp]) -> Floats:
     """Return E σ(Z) of normal Z with these means, and the spread of each row's run."""
-    out = np.empty_like(mean)
-    rule = normal_nodes() if nodes is None else normal_nodes(nodes)
+    out, rule = np.empty_like(mean), normal_nodes()
     parts = -(-len(mean) // _CHUNK)
     each_part(lambda part: _mean_sigmoid(part, mean, spread, run, *rule, out), parts)
     return out

@@ -19,8 +19,8 @@ _PART_ROWS = 1024
 _MOST = 2**31 - 1
 
 
-def _per_node(low: int, high: int = _MOST) -> Array:
-    return Array(("nodes",), "int32", low=low, high=high, least=0)
+def _per_node(low: int) -> Array:
+    return Array(("nodes",), "int32", low=low, high=_MOST, least=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from harmonrank.model.linear.head_columns import BY_CONTEXT, INTERCEPT, MEAN, OTHERS, OWN, SURPRISE
 from harmonrank.model.terms.residual import NEAR
-from harmonrank.support.kernel import kernel, lane_kernel, sum_kernel
+from harmonrank.support.kernel import kernel, simd_kernel, sum_kernel
 
 SIDE = 4
 """Sums that one loop adds up side by side."""
@@ -133,7 +133,7 @@ def add_tiles(
             near[:] = 0.0
 
 
-@lane_kernel
+@simd_kernel
 def _scale(a: Any, b: Any, out: Any) -> None:
     for r in range(_TILE):
         out[r] = a[r] * b[r]
@@ -160,7 +160,7 @@ def _products(a: Any, b: Any, c: Any, d: Any, e: Any, sums: Any) -> None:
     sums[0], sums[1], sums[2], sums[3] = one, two, three, four
 
 
-@lane_kernel
+@simd_kernel
 def _add_to_slots(
     rows: int, context: Any, places: Any, across: Any, h: Any, near: Any, pairs: Any
 ) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from harmonrank.model.scorer.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
 from harmonrank.model.scorer.head_room import BLOCK
-from harmonrank.support.kernel import lane_function
-from harmonrank.support.simd import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes
+from harmonrank.support.kernel import simd_function
+from harmonrank.support.simd import ROWS, SINGLES, item, pair_simd, put_simd, simd
 from harmonrank.support.simd_maths import folded, of_all, widened
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
@@ -25,7 +25,7 @@ _SURFACE_CELL, _SURFACE_ROW = np.int32(4 * HEADS), np.int32(SURFACE_CELLS * 4 * 
 _SURFACE = SURFACE_CELLS * SURFACE_CELLS * 4 * HEADS
 
 
-@lane_function
+@simd_function
 def find_cells(
     inputs: int, v: Any, low: Any, per_unit: Any, cell: Any, share: Any, row: Any, column: Any,
     part: Any,
@@ -47,25 +47,25 @@ def find_cells(
             way[2 * r], way[2 * r + 1] = _ONE, coarse - np.float32(whole)
 
 
-@lane_function
+@simd_function
 def _bounded(place: Any) -> Any:
     place = place if place > _ZERO else _ZERO
     return place if place < _ONE else _ONE
 
 
-@lane_function
+@simd_function
 def _cell(place: Any, last: Any) -> Any:
     whole = np.int32(place)
     return whole if whole < last else last
 
 
-@lane_function
+@simd_function
 def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
     """Return a and b·x of four heads, for input and row i."""
-    return lanes(curves, start + item(cell, i)) * pair_lanes(share, 2 * i)
+    return simd(curves, start + item(cell, i)) * pair_simd(share, 2 * i)
 
 
-@lane_function
+@simd_function
 def _add_curves(
     begin: int, end: int, curved: Any, curves: Any, n: int, cell: Any, share: Any, sums: Any
 ) -> None:
@@ -73,20 +73,20 @@ def _add_curves(
     for t in range(begin, end, 2):
         i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
         for r in range(n):
-            total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
+            total = simd(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
             total = total + _curve(curves, start + _CURVE, cell, share, j + r)
-            put_lanes(sums, r * SINGLES, total)
+            put_simd(sums, r * SINGLES, total)
 
 
-@lane_function
+@simd_function
 def _surface(surfaces: Any, start: int, row: Any, column: Any, part: Any, i: int, j: int) -> Any:
     """Return a + c·x and (b + d·x)·y of four heads, for first and second input and row i and j."""
     at = start + item(row, i) + item(column, j)
-    near = lanes(surfaces, at) + item(part, 2 * i + 1) * lanes(surfaces, at + SINGLES)
-    return near * pair_lanes(part, 2 * j)
+    near = simd(surfaces, at) + item(part, 2 * i + 1) * simd(surfaces, at + SINGLES)
+    return near * pair_simd(part, 2 * j)
 
 
-@lane_function
+@simd_function
 def _add_surfaces(
     begin: int, end: int, pairs: Any, surfaces: Any, n: int, row: Any, column: Any, part: Any,
     sums: Any,
@@ -96,13 +96,13 @@ def _add_surfaces(
         i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
         k, m, other = pairs[t + 1, 0] * BLOCK, pairs[t + 1, 1] * BLOCK, start + _SURFACE
         for r in range(n):
-            total = lanes(sums, r * SINGLES)
+            total = simd(sums, r * SINGLES)
             total = total + _surface(surfaces, start, row, column, part, i + r, j + r)
             total = total + _surface(surfaces, other, row, column, part, k + r, m + r)
-            put_lanes(sums, r * SINGLES, total)
+            put_simd(sums, r * SINGLES, total)
 
 
-@lane_function
+@simd_function
 def add_bends(
     n: int, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any,
     cell: Any, share: Any, row: Any, column: Any, part: Any, sums: Any, maps: Any,
@@ -114,11 +114,11 @@ def add_bends(
         first, last = surface_ends[block], surface_ends[block + 1]
         if begin < end or first < last:
             for k in range(0, sums.size, ROWS):
-                put_lanes(sums, k, of_all(_ZERO))
+                put_simd(sums, k, of_all(_ZERO))
             _add_curves(begin, end, curved, curves, n, cell, share, sums)
             _add_surfaces(first, last, pairs, surfaces, n, row, column, part, sums)
             for r in range(n):
                 at = r * width + block * HEADS
-                own = widened(folded(lanes(sums, r * SINGLES)))
+                own = widened(folded(simd(sums, r * SINGLES)))
                 # What follows the last head takes zeros.
-                put_lanes(maps, at, lanes(maps, at) + own)
+                put_simd(maps, at, simd(maps, at) + own)

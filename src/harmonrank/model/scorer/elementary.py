@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.support.kernel import lane_function
+from harmonrank.support.kernel import simd_function
 from harmonrank.support.logistic import SMALLEST_SCORE
 
 _LN2, _LOG2E = 0.6931471805599453, 1.4426950408889634
@@ -39,7 +39,7 @@ _BIAS_BITS = _BIAS << _MANTISSA
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # The bits of √½.
 
 
-@lane_function
+@simd_function
 def take_logits(x: Any) -> None:
     """Replace scores by log(s/(1 − s)), bounded at 0 and 1."""
     for i in range(x.size):
@@ -50,7 +50,7 @@ def take_logits(x: Any) -> None:
     take_logarithms(x)
 
 
-@lane_function
+@simd_function
 def take_logarithms(x: Any) -> None:
     """Replace finite positive numbers by their logarithms."""
     bits = x.view(np.int64)
@@ -66,7 +66,7 @@ def take_logarithms(x: Any) -> None:
         x[i] = ((k * _LN2 + (t + t)) + (t * w) * rest) + (given - given)
 
 
-@lane_function
+@simd_function
 def take_sigmoids(x: Any) -> None:
     """Replace logits by 1/(1 + e⁻ˣ)."""
     bits = x.view(np.int64)

@@ -16,7 +16,7 @@ _LINE = 64  # Bytes of a cache line.
 
 
 def aligned(size: int, dtype: Any) -> Array:
-    """Return zeros that begin a cache line: lanes that lie across two of them are loaded twice."""
+    """Return zeros that begin a cache line; a load across two lines takes twice the time."""
     item = np.dtype(dtype).itemsize
     room = np.zeros(size + _LINE // item, dtype)
     first = -room.ctypes.data % _LINE // item

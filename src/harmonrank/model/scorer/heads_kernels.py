@@ -16,11 +16,11 @@ from harmonrank.model.scorer.bend_kernels import add_bends, find_cells
 from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.model.terms.residual import NEAR
-from harmonrank.support.kernel import lane_function, lane_kernel
-from harmonrank.support.simd import SINGLES, double_lanes, item, put_item, put_lanes
+from harmonrank.support.kernel import simd_function, simd_kernel
+from harmonrank.support.simd import SINGLES, double_simd, item, put_item, put_simd
 
 
-@lane_function
+@simd_function
 def _number(codes: Any, slots: Any, first: int, n: int, context: Any) -> None:
     """Write the place of each row's context among all contexts."""
     features = len(slots)
@@ -32,7 +32,7 @@ def _number(codes: Any, slots: Any, first: int, n: int, context: Any) -> None:
             context[r] = context[r] * slots[f] + code
 
 
-@lane_function
+@simd_function
 def _turn(rows: Any, first: int, width: int, n: int, M: int, columns: Any) -> None:
     """Write the first M numbers of each row as columns."""
     for m in range(M):
@@ -41,7 +41,7 @@ def _turn(rows: Any, first: int, width: int, n: int, M: int, columns: Any) -> No
             column[r] = item(rows, (first + r) * width + m)
 
 
-@lane_function
+@simd_function
 def _bend(
     x: Any, j: int, n: int, low: float, per_unit: float, cells: int, table: Any, cell: Any
 ) -> None:
@@ -58,30 +58,30 @@ def _bend(
         own[r] = item(table, k) + own[r] * item(table, k + 1)
 
 
-@lane_function
+@simd_function
 def _apply(context: Any, n: int, record: int, M: int, table: Any, x: Any, maps: Any) -> None:
     """Write the numbers of each row that are linear in its coordinates, given its context."""
     width = maps.size // BLOCK
     for r in range(n):
         k = item(context, r) * record
         for w in range(0, width - SINGLES, 2 * SINGLES):
-            total, other = double_lanes(table, k + w), double_lanes(table, k + w + SINGLES)
+            total, other = double_simd(table, k + w), double_simd(table, k + w + SINGLES)
             for j in range(M):
                 at, number = k + (1 + j) * width + w, item(x, j * BLOCK + r)
-                total = total + number * double_lanes(table, at)
-                other = other + number * double_lanes(table, at + SINGLES)
-            put_lanes(maps, r * width + w, total)
-            put_lanes(maps, r * width + w + SINGLES, other)
+                total = total + number * double_simd(table, at)
+                other = other + number * double_simd(table, at + SINGLES)
+            put_simd(maps, r * width + w, total)
+            put_simd(maps, r * width + w + SINGLES, other)
         if width % (2 * SINGLES):
             w = width - SINGLES
-            total = double_lanes(table, k + w)
+            total = double_simd(table, k + w)
             for j in range(M):
                 at, number = k + (1 + j) * width + w, item(x, j * BLOCK + r)
-                total = total + number * double_lanes(table, at)
-            put_lanes(maps, r * width + w, total)
+                total = total + number * double_simd(table, at)
+            put_simd(maps, r * width + w, total)
 
 
-@lane_function
+@simd_function
 def _inputs(
     context: Any, n: int, record: int, M: int, W: int, table: Any, unit: Any, x: Any,
     distances: Any, v: Any, maps: Any,
@@ -105,7 +105,7 @@ def _inputs(
             v[2 * M * BLOCK + r] = distances[r]
 
 
-@lane_function
+@simd_function
 def _weigh(z: Any, effective: Any, x: Any) -> None:
     """Write Σ_m effective_m p_m of each row to x."""
     for r in range(BLOCK):
@@ -116,7 +116,7 @@ def _weigh(z: Any, effective: Any, x: Any) -> None:
             x[r] += effective[m] * p[r]
 
 
-@lane_kernel
+@simd_kernel
 def score_rows(
     begin: int, end: int, scores: Any, codes: Any, slots: Any, low: Any, per_unit: Any, table: Any,
     straight: Any, record: int, W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any,
@@ -160,7 +160,7 @@ def score_rows(
                     put_item(p, (first + r) * M + heads[m], item(z, m * BLOCK + r))
 
 
-@lane_kernel
+@simd_kernel
 def average_rows(
     begin: int, end: int, places: Any, of_row: Any, pair: Any, root: Any, points: Any, record: int,
     W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any, heads: Any, curved: Any,

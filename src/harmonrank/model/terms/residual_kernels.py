@@ -27,7 +27,7 @@ import numpy as np
 
 from harmonrank.model.scorer.elementary import take_logarithms
 from harmonrank.model.terms.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
-from harmonrank.support.kernel import kernel, lane_function, lane_kernel
+from harmonrank.support.kernel import kernel, simd_function, simd_kernel
 
 VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
 
@@ -142,28 +142,28 @@ def fill(
                 context[first + i] = number[run]
 
 
-@lane_kernel
+@simd_kernel
 def _add_products(s: float, b: float, x: Any, r: Any, h: Any) -> None:
     for i in range(x.size):
         r[i] += s * x[i]
         h[i] += b * x[i]
 
 
-@lane_kernel
+@simd_kernel
 def _take_distances(distance: Any, M: int) -> None:
     for i in range(distance.size):
         distance[i] = distance[i] / M + NEAR
     take_logarithms(distance)
 
 
-@lane_kernel
+@simd_kernel
 def find_cells(rows: Any, groups: Any, which: Any, cells: Any) -> None:
     """Look up the knots of a tile of rows, of the inputs that some group looks at."""
     _put(rows, which, groups.curved, CURVE_KNOTS, cells.cell, cells.share)
     _put(rows, which, groups.joined, SURFACE_KNOTS, cells.wide, cells.part)
 
 
-@lane_function
+@simd_function
 def _put(rows: Any, which: Any, inputs: Any, knots: int, cell: Any, share: Any) -> None:
     for i in inputs:
         for r in range(len(which)):
@@ -174,7 +174,7 @@ def _put(rows: Any, which: Any, inputs: Any, knots: int, cell: Any, share: Any) 
             share[i, r] = place - cell[i, r]
 
 
-@lane_kernel
+@simd_kernel
 def touch(group: Any, rows: Any, which: Any, cells: Any, index: Any, number: Any) -> int:
     """Write the coefficients of a group that a tile of rows touches; return how many a row does.
 

@@ -25,7 +25,7 @@ from harmonrank.model.terms.residual_kernels import (
     find_cells,
     touch,
 )
-from harmonrank.support.kernel import inline_kernel, kernel, lane_function, lane_kernel
+from harmonrank.support.kernel import inline_kernel, kernel, simd_function, simd_kernel
 
 BAND = (0, 1, SURFACE_KNOTS - 1, SURFACE_KNOTS, SURFACE_KNOTS + 1)
 """How far apart the coefficients are that some row touches together; a row of them is kept."""
@@ -36,7 +36,7 @@ _TERMS = 4  # Of a bilinear surface within a cell: 1, y, x and xy.
 _APART = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [3, 2, 0, 0], [4, 3, 1, 0]])
 
 
-@lane_kernel
+@simd_kernel
 def _weigh_labels(n: int, z: Any, labels: Any, weight: Any, p: Any, sure: Any, g: Any) -> float:
     """Write weight·(y − σ(z)) of the n first rows of a tile; return the sum of log-likelihoods.
 
@@ -131,13 +131,13 @@ def add_gradient(
     return value
 
 
-@lane_kernel
+@simd_kernel
 def _add_curve(theta: Any, n: int, cell: Any, share: Any, z: Any) -> None:
     for r in range(n):
         z[r] += theta[cell[r]] + share[r] * (theta[cell[r] + 1] - theta[cell[r]])
 
 
-@lane_kernel
+@simd_kernel
 def _add_to_curve(gradient: Any, n: int, cell: Any, share: Any, g: Any) -> None:
     for r in range(n):
         above = g[r] * share[r]
@@ -157,7 +157,7 @@ def _put_polynomials(inside: Any, theta: Any) -> None:
             inside[to + 3] = theta[k + SURFACE_KNOTS + 1] - above - beside
 
 
-@lane_kernel
+@simd_kernel
 def _add_surface(inside: Any, n: int, there: Any, z: Any) -> None:
     row, column, x, y = there
     for r in range(n):
@@ -166,7 +166,7 @@ def _add_surface(inside: Any, n: int, there: Any, z: Any) -> None:
         z[r] += near + x[r] * (inside[k + 2] + y[r] * inside[k + 3])
 
 
-@lane_kernel
+@simd_kernel
 def _add_to_cells(sums: Any, n: int, there: Any, g: Any) -> None:
     """Add the terms of each row to the sums of its cell."""
     row, column, x, y = there
@@ -225,7 +225,7 @@ def _add_affine(gradient: Any, rows: Any, groups: Any, row: int, total: float, s
         gradient[table[t, 3] + code[a] * rows.slots[b] + code[b]] += total
 
 
-@lane_kernel
+@simd_kernel
 def add_look(
     begin: int, end: int, labels: Any, weight: Any, period: Any, rows: Any, groups: Any,
     cells: Any, gradient: Any,
@@ -263,7 +263,7 @@ def add_look(
             _add_touched(table[t, 3], n, touched, index, number, offset, flat_g, flat, M)
 
 
-@lane_kernel
+@simd_kernel
 def _add_touched(
     start: int,
     n: int,
@@ -281,7 +281,7 @@ def _add_touched(
             _add_heads(flat, (offset[r] + start + index[k, r]) * M, g, r * M, number[k, r], M)
 
 
-@lane_function
+@simd_function
 def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, M: int) -> None:
     """Add what one coefficient of a row adds to the gradient of every head."""
     # Of an unsigned place numba does not ask whether it counts from the end.
@@ -290,7 +290,7 @@ def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, M: int) -> No
         flat[to + k] += number * g[at + k]
 
 
-@lane_kernel
+@simd_kernel
 def add_blocks(which: Any, rows: Any, groups: Any, cells: Any, corners: Any, sums: Any) -> None:
     """Add the lower half of each group's own block of curvature, some rows of weight 1.
 
@@ -337,7 +337,7 @@ def add_curvature(m: int, which: Any, rows: Any, groups: Any, cells: Any, sums: 
             _add_products(n, index, number, sums)
 
 
-@lane_kernel
+@simd_kernel
 def _add_products(n: int, index: Any, number: Any, sums: Any) -> None:
     """Add the lower half of x xᵀ of a row; indices ascend, as groups and corners do."""
     for k in range(n):

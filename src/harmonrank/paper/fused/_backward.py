@@ -12,9 +12,9 @@ from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._forward import fuse_rows
 from harmonrank.paper.fused._rows import load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
-from harmonrank.support.kernel import lane_function, lane_kernel
+from harmonrank.support.kernel import simd_function, simd_kernel
 from harmonrank.support.parallel import each_part, edges_of
-from harmonrank.support.simd import ROWS, SINGLES, double_lanes, item, lanes, put_lanes, row_lanes
+from harmonrank.support.simd import ROWS, SINGLES, double_simd, item, put_simd, row_simd, simd
 from harmonrank.support.simd_maths import of_all, transpose, widened
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 _STEP_ROWS = 2048  # A tenth of a millisecond or so.
 
 
-@lane_function
+@simd_function
 def derive_rows(
     M: int, F: int, d: int, ask: bool, smooth: bool, cell: Array, u: Array, A: Array,
     own: Array, s: Array, D: Array, J: Array, start: int,
@@ -41,10 +41,10 @@ def derive_rows(
     """
     wide = -(-F // SINGLES) * SINGLES
     for i in range(M):  # p_i and one over the sum of A_i become ∂s/∂(A o)_i and ∂s/∂(A c)_i
-        to_o = row_lanes(own, (3 * M + i) * ROWS) * row_lanes(own, (5 * M + i) * ROWS)
-        to_c = to_o * (row_lanes(own, (2 * M + i) * ROWS) - row_lanes(s, ROWS))
-        put_lanes(own, (3 * M + i) * ROWS, to_o)
-        put_lanes(own, (5 * M + i) * ROWS, to_c if ask else of_all(_ZERO))
+        to_o = row_simd(own, (3 * M + i) * ROWS) * row_simd(own, (5 * M + i) * ROWS)
+        to_c = to_o * (row_simd(own, (2 * M + i) * ROWS) - row_simd(s, ROWS))
+        put_simd(own, (3 * M + i) * ROWS, to_o)
+        put_simd(own, (5 * M + i) * ROWS, to_c if ask else of_all(_ZERO))
     for j in range(M):
         _derive_token(j, M, F, wide, d, ask, cell, A, own, D)
         if smooth:
@@ -60,35 +60,35 @@ def derive_rows(
             transpose(D, k * ROWS + half, ROWS, J, first, width)
 
 
-@lane_function
+@simd_function
 def _derive_token(
     j: int, M: int, F: int, wide: int, d: int, ask: bool, cell: Array, A: Array, own: Array,
     D: Array,
 ) -> None:  # fmt: skip
     """Write ∂s/∂z_j and ∂s/∂h_j; A_ij becomes α_ij = ∂s/∂(y_i · x_j), eq. 8 of docs/kernels.md."""
-    h, z = row_lanes(own, j * ROWS), 2 * d
+    h, z = row_simd(own, j * ROWS), 2 * d
     to_z, to_h = of_all(_ZERO), of_all(_ZERO)
     for i in range(M):
-        a, c = row_lanes(A, (i * M + j) * ROWS), row_lanes(own, (M + i) * ROWS)
-        to_o, to_c = row_lanes(own, (3 * M + i) * ROWS), row_lanes(own, (5 * M + i) * ROWS)
+        a, c = row_simd(A, (i * M + j) * ROWS), row_simd(own, (M + i) * ROWS)
+        to_o, to_c = row_simd(own, (3 * M + i) * ROWS), row_simd(own, (5 * M + i) * ROWS)
         if not ask:  # Each listener has a z of its own.
             z, to_z = 2 * d + i, of_all(_ZERO)
         to_z, to_h = to_z + to_o * a, to_h + to_c * a
-        put_lanes(D, (j * wide + z) * ROWS, to_z)
-        beside = row_lanes(cell, (j * F + z) * ROWS) - row_lanes(own, (2 * M + i) * ROWS)
-        put_lanes(A, (i * M + j) * ROWS, a * (to_o * beside + to_c * (h - c)))
-    put_lanes(own, (6 * M + j) * ROWS, to_h)
+        put_simd(D, (j * wide + z) * ROWS, to_z)
+        beside = row_simd(cell, (j * F + z) * ROWS) - row_simd(own, (2 * M + i) * ROWS)
+        put_simd(A, (i * M + j) * ROWS, a * (to_o * beside + to_c * (h - c)))
+    put_simd(own, (6 * M + j) * ROWS, to_h)
 
 
-@lane_function
+@simd_function
 def _derive_gate(j: int, M: int, F: int, wide: int, cell: Array, own: Array, D: Array) -> None:
     """Write ∂s/∂q = κ g (1 − g) and ∂s/∂κ = g, eq. 6 of docs/kernels.md."""
-    g, kept = row_lanes(own, (4 * M + j) * ROWS), row_lanes(cell, (j * F + F - 2) * ROWS)
-    put_lanes(D, (j * wide + F - 3) * ROWS, kept * g * (of_all(_ONE) - g))
-    put_lanes(D, (j * wide + F - 2) * ROWS, g)
+    g, kept = row_simd(own, (4 * M + j) * ROWS), row_simd(cell, (j * F + F - 2) * ROWS)
+    put_simd(D, (j * wide + F - 3) * ROWS, kept * g * (of_all(_ONE) - g))
+    put_simd(D, (j * wide + F - 2) * ROWS, g)
 
 
-@lane_function
+@simd_function
 def _derive_attention(
     f: int, M: int, F: int, wide: int, d: int, cell: Array, A: Array, D: Array
 ) -> None:
@@ -96,28 +96,28 @@ def _derive_attention(
     for i in range(M):
         to_x, to_y = of_all(_ZERO), of_all(_ZERO)
         for j in range(M):
-            y = row_lanes(cell, (j * F + d + f) * ROWS)
-            to_x = to_x + row_lanes(A, (j * M + i) * ROWS) * y
-            to_y = to_y + row_lanes(A, (i * M + j) * ROWS) * row_lanes(cell, (j * F + f) * ROWS)
-        put_lanes(D, (i * wide + f) * ROWS, to_x)
-        put_lanes(D, (i * wide + d + f) * ROWS, to_y)
+            y = row_simd(cell, (j * F + d + f) * ROWS)
+            to_x = to_x + row_simd(A, (j * M + i) * ROWS) * y
+            to_y = to_y + row_simd(A, (i * M + j) * ROWS) * row_simd(cell, (j * F + f) * ROWS)
+        put_simd(D, (i * wide + f) * ROWS, to_x)
+        put_simd(D, (i * wide + d + f) * ROWS, to_y)
 
 
-@lane_function
+@simd_function
 def _derive_question(
     M: int, F: int, wide: int, d: int, cell: Array, u: Array, own: Array, D: Array
 ) -> None:
     """Add h_j's part, h_j = u · x_j, to ∂s/∂x_j, and write ∂s/∂u."""
     for f in range(d):
-        to_u, asked = of_all(_ZERO), row_lanes(u, f * ROWS)
+        to_u, asked = of_all(_ZERO), row_simd(u, f * ROWS)
         for j in range(M):
-            to_h, k = row_lanes(own, (6 * M + j) * ROWS), (j * wide + f) * ROWS
-            put_lanes(D, k, row_lanes(D, k) + to_h * asked)
-            to_u = to_u + to_h * row_lanes(cell, (j * F + f) * ROWS)
-        put_lanes(D, (M * wide + f) * ROWS, to_u)
+            to_h, k = row_simd(own, (6 * M + j) * ROWS), (j * wide + f) * ROWS
+            put_simd(D, k, row_simd(D, k) + to_h * asked)
+            to_u = to_u + to_h * row_simd(cell, (j * F + f) * ROWS)
+        put_simd(D, (M * wide + f) * ROWS, to_u)
 
 
-@lane_kernel
+@simd_kernel
 def step_rows(
     begin: int, end: int, rows: Any, D: Array, J: Array, fused: Array, network: Any, room: Any
 ) -> None:
@@ -142,10 +142,10 @@ def step_rows(
         load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
         fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
         derive_rows(M, F, d, ask, smooth, cell, u, A, own, s, D, J, start)
-        put_lanes(fused, start, row_lanes(s, 0))
+        put_simd(fused, start, row_simd(s, 0))
 
 
-@lane_kernel
+@simd_kernel
 def scatter_rows(
     begin: int, end: int, part: int, rows: Any, slope: Array, J: Array, M: int, first: Array,
     smooth: bool, sums: Any,
@@ -179,7 +179,7 @@ def scatter_rows(
     )
 
 
-@lane_function
+@simd_function
 def _scatter_cells(
     low: int, high: int, index: Array, codes: Array, shares: Array, slope: Array, J: Array, M: int,
     first: Array, smooth: bool, cells: Array, of_cells: int, wide: int, asked: int,
@@ -191,15 +191,15 @@ def _scatter_cells(
         for m in range(M):
             k = of_cells + (item(first, m) + item(codes, i * columns + m)) * wide
             for f in range(0, wide, SINGLES):
-                whole = item(slope, row) * lanes(J, own + m * wide + f)
+                whole = item(slope, row) * simd(J, own + m * wide + f)
                 if smooth:
                     after, kf = item(shares, i * M + m) * whole, k + wide + f
-                    put_lanes(cells, kf, double_lanes(cells, kf) + widened(after))
+                    put_simd(cells, kf, double_simd(cells, kf) + widened(after))
                     whole = whole - after
-                put_lanes(cells, k + f, double_lanes(cells, k + f) + widened(whole))
+                put_simd(cells, k + f, double_simd(cells, k + f) + widened(whole))
 
 
-@lane_function
+@simd_function
 def _scatter_contexts(
     low: int, high: int, index: Array, codes: Array, slope: Array, J: Array, M: int, first: Array,
     contexts: Array, of_contexts: int, wide: int, asked: int,
@@ -209,13 +209,13 @@ def _scatter_contexts(
     for row in range(low, high):
         i, own = item(index, row), row * (M * wide + asked) + M * wide
         for f in range(0, asked, SINGLES):
-            more = widened(item(slope, row) * lanes(J, own + f))
+            more = widened(item(slope, row) * simd(J, own + f))
             for m in range(M, columns):
                 k = of_contexts + (item(first, m) + item(codes, i * columns + m)) * asked + f
-                put_lanes(contexts, k, double_lanes(contexts, k) + more)
+                put_simd(contexts, k, double_simd(contexts, k) + more)
             if columns == M:
                 k = of_contexts + f
-                put_lanes(contexts, k, double_lanes(contexts, k) + more)
+                put_simd(contexts, k, double_simd(contexts, k) + more)
 
 
 class TrainingStep:

@@ -18,9 +18,9 @@ from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._rows import load_rows, place_scores
 from harmonrank.paper.fused._tables import MOST_CODES, Tables, check_shapes, unknown_code
-from harmonrank.support.kernel import lane_function, lane_kernel
+from harmonrank.support.kernel import simd_function, simd_kernel
 from harmonrank.support.parallel import each_part
-from harmonrank.support.simd import ROWS, SINGLES, put_lanes, row_lanes
+from harmonrank.support.simd import ROWS, SINGLES, put_simd, row_simd
 from harmonrank.support.simd_maths import exponential, larger, of_all, sigmoid
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _PART_ROWS = 4096  # A request's are one part.
 _FILLED = 2 * ROWS
 
 
-@lane_function
+@simd_function
 def fuse_rows(
     M: int, F: int, d: int, attend: bool, ask: bool, smooth: bool, bias: Any, cell: Array, u: Array,
     A: Array, own: Array, s: Array,
@@ -42,27 +42,27 @@ def fuse_rows(
     """Fuse: s = bias + Σ_m l_m + s1 with s1 = Σ_i p_i o_i."""
     total = of_all(bias)
     if not ask:
-        total = total + row_lanes(u, 0)
+        total = total + row_simd(u, 0)
     for m in range(M):
         last = (m * F + F - 1) * ROWS
         if smooth:  # l = g κ + t with the gate g = σ(q)
-            g = sigmoid(row_lanes(cell, last - 2 * ROWS))
-            put_lanes(own, (4 * M + m) * ROWS, g)
-            total = total + g * row_lanes(cell, last - ROWS)
-        total = total + row_lanes(cell, last)
+            g = sigmoid(row_simd(cell, last - 2 * ROWS))
+            put_simd(own, (4 * M + m) * ROWS, g)
+            total = total + g * row_simd(cell, last - ROWS)
+        total = total + row_simd(cell, last)
         h = of_all(_ZERO)  # h_m = u · x_m; zero if the context does not ask
         if ask:
             for f in range(d):
-                h = h + row_lanes(u, f * ROWS) * row_lanes(cell, (m * F + f) * ROWS)
-        put_lanes(own, m * ROWS, h)
+                h = h + row_simd(u, f * ROWS) * row_simd(cell, (m * F + f) * ROWS)
+        put_simd(own, m * ROWS, h)
     for i in range(M):
         _hear(i, 2 * d if ask else 2 * d + i, M, F, d, attend, cell, A, own)
     voices = _voices(M, ask, own)
-    put_lanes(s, 0, total + voices)
-    put_lanes(s, ROWS, voices)
+    put_simd(s, 0, total + voices)
+    put_simd(s, ROWS, voices)
 
 
-@lane_function
+@simd_function
 def _hear(
     i: int, z: int, M: int, F: int, d: int, attend: bool, cell: Array, A: Array, own: Array
 ) -> None:
@@ -71,45 +71,45 @@ def _hear(
     for j in range(M if attend else 0):
         a = of_all(_ZERO)
         for f in range(d):
-            a = a + row_lanes(cell, (i * F + d + f) * ROWS) * row_lanes(cell, (j * F + f) * ROWS)
-        put_lanes(A, (i * M + j) * ROWS, a)
+            a = a + row_simd(cell, (i * F + d + f) * ROWS) * row_simd(cell, (j * F + f) * ROWS)
+        put_simd(A, (i * M + j) * ROWS, a)
         top = larger(a, top)
     total, c, o = of_all(_ZERO), of_all(_ZERO), of_all(_ZERO)
     for j in range(M):
         # Without self-attention an objective listens to itself alone.
         e = of_all(_ONE if i == j else _ZERO)
         if attend:
-            e = exponential(row_lanes(A, (i * M + j) * ROWS) - top)
-        put_lanes(A, (i * M + j) * ROWS, e)
+            e = exponential(row_simd(A, (i * M + j) * ROWS) - top)
+        put_simd(A, (i * M + j) * ROWS, e)
         total = total + e
-        c = c + e * row_lanes(own, j * ROWS)
-        o = o + e * row_lanes(cell, (j * F + z) * ROWS)
+        c = c + e * row_simd(own, j * ROWS)
+        o = o + e * row_simd(cell, (j * F + z) * ROWS)
     inverse = of_all(_ONE) / total
-    put_lanes(own, (M + i) * ROWS, c * inverse)
-    put_lanes(own, (2 * M + i) * ROWS, o * inverse)
-    put_lanes(own, (5 * M + i) * ROWS, inverse)
+    put_simd(own, (M + i) * ROWS, c * inverse)
+    put_simd(own, (2 * M + i) * ROWS, o * inverse)
+    put_simd(own, (5 * M + i) * ROWS, inverse)
 
 
-@lane_function
+@simd_function
 def _voices(M: int, ask: bool, own: Array) -> Any:
     """Return Σ_i p_i o_i with p = softmax(c); without cross-attention every p_i is 1."""
     top, total, voices = of_all(_LEAST), of_all(_ZERO), of_all(_ZERO)
     for i in range(M):
-        top = larger(row_lanes(own, (M + i) * ROWS), top)
+        top = larger(row_simd(own, (M + i) * ROWS), top)
     for i in range(M):
-        p = exponential(row_lanes(own, (M + i) * ROWS) - top) if ask else of_all(_ONE)
-        put_lanes(own, (3 * M + i) * ROWS, p)
+        p = exponential(row_simd(own, (M + i) * ROWS) - top) if ask else of_all(_ONE)
+        put_simd(own, (3 * M + i) * ROWS, p)
         total = total + p
-        voices = voices + p * row_lanes(own, (2 * M + i) * ROWS)
+        voices = voices + p * row_simd(own, (2 * M + i) * ROWS)
     if not ask:
         return voices
     inverse = of_all(_ONE) / total
     for i in range(M):
-        put_lanes(own, (3 * M + i) * ROWS, row_lanes(own, (3 * M + i) * ROWS) * inverse)
+        put_simd(own, (3 * M + i) * ROWS, row_simd(own, (3 * M + i) * ROWS) * inverse)
     return voices * inverse
 
 
-@lane_kernel
+@simd_kernel
 def score_rows(
     begin: int, end: int, rows: Any, fused: Array, strange: Array, knotted: Any, network: Any,
     room: Any,
@@ -138,7 +138,7 @@ def score_rows(
         )  # fmt: skip
         load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
         fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
-        put_lanes(fused, start, row_lanes(s, 0))
+        put_simd(fused, start, row_simd(s, 0))
 
 
 def covers(config: NetworkConfig) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.model.scorer.head_room import aligned
-from harmonrank.support.kernel import lane_function
-from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
+from harmonrank.support.kernel import simd_function
+from harmonrank.support.simd import ROWS, SINGLES, item, put_simd, row_simd, simd
 from harmonrank.support.simd_maths import (
     counted,
     fetched,
@@ -54,14 +54,14 @@ class Room(NamedTuple):
         return cls(place, new(M), cell, u, A, new(7 * M), new(2), new(SINGLES))
 
 
-@lane_function
+@simd_function
 def turn(rows: Array, first: int, step: int, fields: Array, to: int) -> None:
     """Write eight fields of sixteen rows, of four bytes each, the row being the last axis."""
     for half in range(0, ROWS, SINGLES):
         transpose(rows, first + half * step, step, fields, to + half, ROWS)
 
 
-@lane_function
+@simd_function
 def load_rows(
     place: Array, share: Array, cells: Array, contexts: Array, M: int, features: int, F: int,
     W: int, smooth: bool, cell: Array, u: Array, turned: Array,
@@ -75,21 +75,21 @@ def load_rows(
         for f in range(0, F, SINGLES):
             for r in range(ROWS):
                 k = item(place, m * ROWS + r) * F + f
-                row = lanes(cells, k)
+                row = simd(cells, k)
                 if smooth:
-                    row = row + item(share, m * ROWS + r) * (lanes(cells, k + F) - row)
-                put_lanes(turned, r * SINGLES, row)
+                    row = row + item(share, m * ROWS + r) * (simd(cells, k + F) - row)
+                put_simd(turned, r * SINGLES, row)
             turn(turned, 0, SINGLES, cell, (m * F + f) * ROWS)
     for f in range(0, W, SINGLES):
         for r in range(ROWS):
-            row = lanes(contexts, f)
+            row = simd(contexts, f)
             for m in range(M, M + features):
-                row = row + lanes(contexts, item(place, m * ROWS + r) * W + f)
-            put_lanes(turned, r * SINGLES, row)
+                row = row + simd(contexts, item(place, m * ROWS + r) * W + f)
+            put_simd(turned, r * SINGLES, row)
         turn(turned, 0, SINGLES, u, f * ROWS)
 
 
-@lane_function
+@simd_function
 def place_codes(
     codes: Array, shares: Array, index: Array, start: int, M: int, first: Array, smooth: bool,
     place: Array, share: Array, turned: Array,
@@ -102,18 +102,18 @@ def place_codes(
     for c in range(0, columns, SINGLES):
         for r in range(ROWS):
             i = item(index, start + r if start + r < last else last)
-            put_lanes(turned, r * SINGLES, widened(lanes(codes, i * columns + c)))
+            put_simd(turned, r * SINGLES, widened(simd(codes, i * columns + c)))
         turn(turned, 0, SINGLES, place, c * ROWS)
     for m in range(columns):
-        put_lanes(place, m * ROWS, row_lanes(place, m * ROWS) + item(first, m))
+        put_simd(place, m * ROWS, row_simd(place, m * ROWS) + item(first, m))
     for c in range(0, M if smooth else 0, SINGLES):
         for r in range(ROWS):
             i = item(index, start + r if start + r < last else last)
-            put_lanes(turned, r * SINGLES, lanes(shares, i * M + c))
+            put_simd(turned, r * SINGLES, simd(shares, i * M + c))
         turn(turned, 0, SINGLES, share, c * ROWS)
 
 
-@lane_function
+@simd_function
 def place_scores(
     scores: Array, context: Array, start: int, columns: int, M: int, first: Array, sizes: Array,
     knots: Array, inner: Array, smooth: bool, place: Array, share: Array, strange: Array,
@@ -136,7 +136,7 @@ def place_scores(
         _search(m, M, knots, inner, smooth, np.int32(item(first, m)), place, share)
 
 
-@lane_function
+@simd_function
 def _search(
     m: int, M: int, knots: Array, inner: Array, smooth: bool, first: Any, place: Array, share: Array
 ) -> None:
@@ -144,14 +144,14 @@ def _search(
 
     There is no share without interpolation. The inner knots are filled up with ∞ to a power of two.
     """
-    s, below = row_lanes(share, m * ROWS), of_all(np.int32(0))
+    s, below = row_simd(share, m * ROWS), of_all(np.int32(0))
     K, width = len(knots) // M, len(inner) // M
     half = width // 2
     while half > 0:
         below = below + counted(fetched(inner, m * width + half - 1, below), s) * half
         half //= 2
-    put_lanes(place, m * ROWS, below + first)
+    put_simd(place, m * ROWS, below + first)
     if smooth:
         low, high = fetched(knots, m * K, below), fetched(knots, m * K + 1, below)
         part = larger((s - low) / (high - low), of_all(_ZERO))
-        put_lanes(share, m * ROWS, smaller(part, of_all(_ONE)))
+        put_simd(share, m * ROWS, smaller(part, of_all(_ONE)))

@@ -210,6 +210,7 @@ def pairwise_logistic_loss(
     pair (i, j) weighs v_i v_j. The arithmetic is float64 on the CPU; only the gradient, one number
     per row, is kept for the backward pass.
 
+    >>> import torch
     >>> scores = torch.tensor([1.0, 1.0, 1.0])
     >>> round(pairwise_logistic_loss(scores, torch.tensor([1, 0, 0])).item(), 6)  # log 2
     0.693147

@@ -4,7 +4,6 @@ __all__ = [
     "fingerprint",
     "fit_network",
     "mean_attention",
-    "report",
     "rows_of",
     "run",
     "update_network",
@@ -103,24 +102,44 @@ def _trained(
         rows_seen=rows_seen,
         requests=requests,
     )
-    history = run(training, rows)
-    delattr(network, _MEMORY)
     # Updates are frequent, so they are measured on fewer rows than a fit.
     some, most = (looked, HEALTH_ROWS) if len(looked) else (seen, _UPDATE_HEALTH_ROWS)
-    health = health_of(network, some, rows.seed, most)
-    report(health, health.warning(f"The network of `{config.name}`"), rows)
+    history, health = run(training, network, config.name, rows, some, most)
+    delattr(network, _MEMORY)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
     return NetworkFit(network.config, weights, history, health)
 
 
-def run(training: Iterator[Event], rows: TrainingRows) -> History:
-    """Pass on the events of a training, and return its history."""
+def run(
+    training: Iterator[Event],
+    network: Network,
+    name: str,
+    rows: TrainingRows,
+    looked: Arrays,
+    most: int = HEALTH_ROWS,
+    **remedy: str,
+) -> tuple[History, Health]:
+    """Train a network; return its history and its health, and warn of a path without effect.
+
+    Args:
+        training: The events of the training, which are passed on.
+        network: The network that it trains.
+        name: Of the method, for the warning.
+        rows: Give the listener and the seed.
+        looked: The rows on which the health is measured.
+        most: How many of them at most.
+        **remedy: Of `Health.warning`.
+    """
     history: History = ()
     for event in training:
         if isinstance(event, Finished):
             history = event.history
         rows.on_event(event)
-    return history
+    health = health_of(network, looked, rows.seed, most)
+    if warning := health.warning(f"The network of `{name}`", **remedy):
+        logging.getLogger("harmonrank").warning(warning)
+    rows.on_event(HealthMeasured(health))
+    return history, health
 
 
 def validation(
@@ -150,13 +169,6 @@ def validation(
         return float(np.nansum(rows.weights * areas))
 
     return auc_sum
-
-
-def report(health: Health, warning: str | None, rows: TrainingRows) -> None:
-    """Report the health of a network, with a warning if a path has no effect."""
-    if warning:
-        logging.getLogger("harmonrank").warning(warning)
-    rows.on_event(HealthMeasured(health))
 
 
 @torch.no_grad()
