@@ -12,7 +12,7 @@ from harmonrank.data import open_table
 from harmonrank.data.reading.parquet import count_rows, pieces, read_piece
 from harmonrank.data.reading.stores import StoreFile
 from harmonrank.data.reading.table_files import TableFiles
-from harmonrank.data.reading.tables import column_names, first_rows
+from harmonrank.data.reading.tables import column_names
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.urls import shown_url, without_secrets
 from web_store import bucket_of, web_store
@@ -63,7 +63,7 @@ def test_a_folder_a_glob_and_commas_are_one_table(bucket, source):
         assert column_names(found) == FRAME.columns
         assert open_table(found, FRAME.columns).equals(FRAME)
         assert open_table(found, ["b", "a"]).equals(FRAME.select("b", "a"))
-        assert first_rows(found, 6)["a"].to_list() == [0, 1, 300, 301, 600, 601]
+        assert open_table(found, None, rows=6)["a"].to_list() == [0, 1, 300, 301, 600, 601]
 
 
 def test_a_list_may_mix_urls_and_paths(bucket):

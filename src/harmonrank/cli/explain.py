@@ -13,10 +13,7 @@ from harmonrank.cli.parts.verb import setting, verb
 from harmonrank.support.errors import UsageError
 
 
-@verb(
-    "explain",
-    example="harmonrank explain model --data test.parquet --row 0",
-)
+@verb("explain", example="harmonrank explain model --data test.parquet --row 0")
 @model_options
 @table_option("--data", help="Rows to explain it on; labels are not needed.")
 @click.option("--row", type=whole(), metavar="N", help="Explain this row of --data, from 0.")

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from harmonrank.fusion import Method, Quality
 
 
-@verb(
-    "fit",
-    example="harmonrank fit --train train.parquet --schema schema.toml -o model",
-)
+@verb("fit", example="harmonrank fit --train train.parquet --schema schema.toml -o model")
 @learning_tables("early stopping")
 @column_options
 @method_option("--method", "harmonrank", "A way to fuse")

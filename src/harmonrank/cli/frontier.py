@@ -4,7 +4,7 @@ __all__ = ["command"]
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 @verb(
-    "frontier",
-    example="harmonrank frontier model --data test.parquet --keep 'buy>=current-0.002'",
+    "frontier", example="harmonrank frontier model --data test.parquet --keep 'buy>=current-0.002'"
 )
 @model_argument
 @table_option("--data", required=True, help="Rows with labels, none of which it was fitted on.")
@@ -70,11 +69,7 @@ def command(
     data: Tables,
     at: str | None,
     weights: str | None,
-    k: int,
-    points: int,
     keep: tuple[str, ...],
-    level: float,
-    refit: Tables | None,
     choose: str | None,
     name: str | None,
     out: Path | None,
@@ -82,6 +77,7 @@ def command(
     report: Path | None,
     style: str,
     show: Show,
+    **how: Any,
 ) -> None:
     """Show what MODEL can trade between objectives, without another fit.
 
@@ -100,15 +96,12 @@ def command(
     fitted = load(model)
     target = _target(model, fitted, name, out, overwrite=overwrite)
     pages = Pages(report, None, show)
-    found = frontier(
+    result = frontier(
         fitted if at is None else fitted.at(at),
         data,
         weights=parse_pairs(weights),
-        k=k,
-        points=points,
         keep=keep,
-        level=level,
-        refit=refit,
+        **how,
         on_step=lambda *done: show.advance("points ", *done),
         on_refit=lambda number: show.line(f"Fitted for point {number}."),
     )
@@ -116,15 +109,15 @@ def command(
     if choose is not None and "=" in choose:
         kept = parse_pairs(choose, "--choose")
     elif choose or name or keep:
-        number, kept = found.chosen(choose or found.usual)
-    missed = found.usual == "nearest" and choose is None
-    pages.write(found, title=f"{fitted.name} on {table_name(data)}", chosen=number)
+        number, kept = result.chosen(choose or result.usual)
+    missed = result.usual == "nearest" and choose is None
+    pages.write(result, title=f"{fitted.name} on {table_name(data)}", chosen=number)
     if target is not None and name is not None and kept is not None and not missed:
         fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
         show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
     told = None if kept is None else {"number": number, "weights": kept, "name": name}
-    table = frontier_table(found, number, found.guarded)
-    show.result(table, {**found.to_dict(), "chosen": told}, style=style)
+    table = frontier_table(result, number, result.guarded)
+    show.result(table, {**result.to_dict(), "chosen": told}, style=style)
     if missed:
         show.line("No point was saved." if name else "No point keeps all floors.")
         sys.exit(3)

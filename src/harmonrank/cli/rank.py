@@ -12,10 +12,7 @@ from harmonrank.cli.parts.table_options import Tables, table_argument
 from harmonrank.cli.parts.verb import verb
 
 
-@verb(
-    "rank",
-    example="harmonrank rank model candidates.parquet -k 20 -o best.parquet",
-)
+@verb("rank", example="harmonrank rank model candidates.parquet -k 20 -o best.parquet")
 @model_options
 @table_argument("data")
 @count_option("-k", 10, "At most so many rows of a request.", least=1)

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts.options import (
-    Show,
-    parse_settings,
-    path_option,
-    shown,
-    whole,
-)
+from harmonrank.cli.parts.options import Show, parse_settings, path_option, shown, whole
 from harmonrank.cli.parts.verb import Verb, setting
 from harmonrank.support.errors import UsageError
 
@@ -52,12 +46,7 @@ def command() -> None:
 )
 @click.option("--overwrite", is_flag=True, help="Give an existing registry other guardrails.")
 @shown
-def init(
-    registry: Path,
-    settings: tuple[str, ...],
-    overwrite: bool,
-    show: Show,
-) -> None:
+def init(registry: Path, settings: tuple[str, ...], overwrite: bool, show: Show) -> None:
     """Make an empty registry in the folder REGISTRY.
 
     Guardrails, with their defaults: tolerance=0.002 (of each objective's AUC),
@@ -234,12 +223,7 @@ def prune(registry: Path, keep: int, show: Show) -> None:
 @_FORMAT
 @shown
 def diff(
-    registry: Path,
-    first: int,
-    second: int,
-    data: Path | None,
-    style: str,
-    show: Show,
+    registry: Path, first: int, second: int, data: Path | None, style: str, show: Show
 ) -> None:
     """Show what differs between two versions of REGISTRY."""
     from harmonrank.registry import Registry

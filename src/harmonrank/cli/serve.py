@@ -13,10 +13,7 @@ from harmonrank.cli.parts.verb import setting, verb
 from harmonrank.support.errors import UsageError
 
 
-@verb(
-    "serve",
-    example="harmonrank serve model --port 8080",
-)
+@verb("serve", example="harmonrank serve model --port 8080")
 @click.argument("target", metavar="MODEL|REGISTRY", type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, help="0 takes any that is free.")

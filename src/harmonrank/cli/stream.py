@@ -16,10 +16,7 @@ from harmonrank.support.errors import UsageError
 _OPEN = ("-", "")
 
 
-@verb(
-    "stream",
-    example="harmonrank stream --source events --registry registry --state state",
-)
+@verb("stream", example="harmonrank stream --source events --registry registry --state state")
 @stream_options
 @path_option("--registry", metavar="DIR", help="Where versions are published.")
 @click.option("--once", is_flag=True, help="Take what is there, publish and stop.")

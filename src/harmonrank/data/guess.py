@@ -13,7 +13,7 @@ import tomli_w
 
 from harmonrank.data.guess_columns import ColumnFacts, facts_of, is_steady
 from harmonrank.data.guess_pairs import PRODUCTION, Pair, graded_pairs, pairs_of, parents
-from harmonrank.data.reading.tables import Source, describe, first_rows
+from harmonrank.data.reading.tables import Source, describe, open_table
 from harmonrank.data.scales import guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
@@ -94,7 +94,7 @@ def guess_schema(source: Source) -> Guess:
     Raises:
         DataError: There is no label with a score.
     """
-    frame = first_rows(source, _ROWS)
+    frame = open_table(source, None, rows=_ROWS)
     # An unnamed column, such as the index that pandas writes to csv, can have no role.
     facts = [facts_of(series) for series in frame if series.name]
     return _Guessing(frame, facts).guess(describe(source))
@@ -202,38 +202,38 @@ class _Guessing:
 
     def _graded(self, pairs: Mapping[str, str]) -> dict[str, str]:
         """Take numbers that are labels, and their scores; return scales likewise."""
-        scale = {}
+        scale: dict[str, str] = {}
         for label, score in pairs.items():
-            fact = self._facts[score]
-            mean = float(np.nanmean(self._frame[label].cast(pl.Float64).to_numpy()))
-            self._take(
-                label, "label", f"graded: numbers around {mean:.3g}, and {score} is named so"
-            )
-            self._take(score, f"score of {label}", "named like it")
-            if (look := self._scale(fact)) != "probability":
-                scale[score] = look
+            why = f"graded: numbers around {self._mean(label):.3g}, and {score} is named so"
+            self._take(label, "label", why)
+            scale |= self._take_score(score, label, "named like it")
         return scale
 
     def _scores(self, pairs: Sequence[Pair], given: Mapping[str, str]) -> dict[str, str]:
         """Take labels and scores; return the scales that are no probabilities."""
-        scale = {}
+        scale: dict[str, str] = {}
         for pair in pairs:
-            share = float(np.nanmean(self._frame[pair.label].cast(pl.Float64).to_numpy()))
-            why = f"0 and 1, {share:.2%} are 1"
+            why = f"0 and 1, {self._mean(pair.label):.2%} are 1"
             if pair.label in given:
                 why += f"; null where {given[pair.label]} is 0, so given it"
             self._take(pair.label, "label", why)
             how = "named like it" if pair.named else "of all scores the best for it"
-            fact = self._facts[pair.score]
-            why = f"{how}, AUC {pair.auc:.3f}"
-            look = self._scale(fact)
-            if look != "probability":
-                scale[pair.score] = look
-                why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(look)}"
-            if fact.missing:
-                why += f"; null in {fact.missing:.1%}"
-            self._take(pair.score, f"score of {pair.label}", why)
+            scale |= self._take_score(pair.score, pair.label, f"{how}, AUC {pair.auc:.3f}")
         return scale
+
+    def _mean(self, name: str) -> float:
+        return float(np.nanmean(self._frame[name].cast(pl.Float64).to_numpy()))
+
+    def _take_score(self, name: str, label: str, why: str) -> dict[str, str]:
+        """Take the score of a label; return its scale if it is no probability."""
+        fact = self._facts[name]
+        scale = self._scale(fact)
+        if scale != "probability":
+            why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(scale)}"
+        if fact.missing:
+            why += f"; null in {fact.missing:.1%}"
+        self._take(name, f"score of {label}", why)
+        return {} if scale == "probability" else {name: scale}
 
     def _scale(self, fact: ColumnFacts) -> str:
         guessed = guess_scale(self._frame[fact.name].cast(pl.Float64).to_numpy())

@@ -4,6 +4,7 @@ __all__ = ["PRODUCTION", "Pair", "graded_pairs", "pairs_of", "parents"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ PRODUCTION = frozenset(
 """Words of a column that holds the score which ranks today."""
 
 _LEAST_AUC = 0.55
+_AUC = attrgetter("auc")
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,14 @@ def pairs_of(
                 continue
             near = [name for name in left if same(label.name, name)]
             if near:
-                pair = max((_pair(frame, label.name, name, True) for name in near), key=_auc)
+                pair = max(
+                    (_pair(frame, label.name, name, True) for name in near), key=attrgetter("auc")
+                )
                 pairs[label.name] = pair
                 left.remove(pair.score)
     waiting = [label.name for label in labels if label.name not in pairs]
     tried = [_pair(frame, label, name, False) for label in waiting for name in left]
-    for pair in sorted(tried, key=_auc, reverse=True):
+    for pair in sorted(tried, key=_AUC, reverse=True):
         taken = {done.score for done in pairs.values()}
         if pair.auc >= _LEAST_AUC and pair.label not in pairs and pair.score not in taken:
             pairs[pair.label] = pair
@@ -59,10 +63,6 @@ def pairs_of(
 
 def _pair(frame: pl.DataFrame, label: str, score: str, named: bool) -> Pair:
     return Pair(label, score, named, auc_of(frame[score], frame[label]))
-
-
-def _auc(pair: Pair) -> float:
-    return pair.auc
 
 
 def _same_event(label: str, score: str) -> bool:

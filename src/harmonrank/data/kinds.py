@@ -75,10 +75,7 @@ class LabelLevels:
 
 
 def check_kinds(
-    names: Sequence[str],
-    graded: Sequence[str],
-    given: Mapping[str, str],
-    position: str | None,
+    names: Sequence[str], graded: Sequence[str], given: Mapping[str, str], position: str | None
 ) -> None:
     """Refuse kinds that no objective can have.
 

@@ -1,6 +1,7 @@
 """Numbers of a schema: what an AUC or an event counts, and how often a place is looked at."""
 
 __all__ = [
+    "LAST_PLACE",
     "chances_at",
     "checked_curve",
     "checked_mapping",
@@ -19,13 +20,10 @@ import numpy as np
 from harmonrank.support.errors import UsageError, did_you_mean, shown
 
 _LARGEST = 1e100
-_EXAMPLES = {
-    "weights": "{'buy': 2.0}",
-    "value": "{'buy': 2.0}",
-    "scale": "{'p_buy': 'percent'}",
-}
+_EXAMPLES = {"weights": "{'buy': 2.0}", "value": "{'buy': 2.0}", "scale": "{'p_buy': 'percent'}"}
 
-_LAST_PLACE = 2**31 - 1
+LAST_PLACE = 2**31 - 1
+"""The last place of a request that a position may be."""
 
 
 def vector_with(
@@ -154,7 +152,7 @@ def _checked_place(key: Any) -> int:
     key = key.item() if isinstance(key, np.generic) else key
     text = key if isinstance(key, str) else str(key)
     whole = not isinstance(key, bool) and text.isascii() and text.isdigit() and len(text) <= 10
-    if not whole or int(text) > _LAST_PLACE:
+    if not whole or int(text) > LAST_PLACE:
         raise UsageError(
             f"The places of `examination` must be whole numbers from 0 up. Got {shown(key)}."
         )

@@ -16,7 +16,7 @@ from harmonrank.data.kinds import MOST_LEVELS, LabelLevels
 from harmonrank.data.log import require_some_scores, require_two_labels
 from harmonrank.data.rows.blocks import drawn_rows, places_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
-from harmonrank.data.rows.kept_rows import joined
+from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.data.rows.sum_tree import PartSum, SumTree
 from harmonrank.fusion.drift.reference import RECENT_ROWS
@@ -185,7 +185,7 @@ def _pass(
         for name, total, part in zip(blocks.schema.graded, totals, levels, strict=True):
             total.add(PartSum(number, number + 1, (part,)))
             _require_few(name, max(len(each.values[0]) for each in total.parts))
-    samples: Any = tuple(map(joined, zip(*parts, strict=True)))
+    samples: Any = tuple(map(concatenated, zip(*parts, strict=True)))
     counted = {n: total.total()[0] for n, total in zip(blocks.schema.graded, totals, strict=True)}
     for name, every in counted.items():
         _require_few(name, len(every))

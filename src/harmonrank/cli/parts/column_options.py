@@ -4,14 +4,14 @@ __all__ = ["SCHEMA", "ColumnChoice", "column_options", "kind_parts"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.parts.options import (
-    F,
+    gathered,
     listed_option,
     parse_names,
     parse_pairs,
@@ -136,19 +136,13 @@ class ColumnChoice:
         return Schema(dict(zip(label_names, score_names, strict=True)))
 
 
-def column_options(function: F) -> F:
-    """Add the options that name columns; the verb gets `columns`, which say them."""
-
-    @wraps(function)
-    def verb(**given: Any) -> Any:
-        parts = ("schema", "scores", "labels", *_PARTS)
-        columns = ColumnChoice({part: given.pop(part) for part in parts})
-        return function(columns=columns, **given)
-
-    decorated: Any = verb
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return cast(F, decorated)
+column_options = gathered(
+    "columns",
+    lambda **given: ColumnChoice(given),
+    *_OPTIONS,
+    parts=("schema", "scores", "labels", *_PARTS),
+)
+"""Adds the options that name columns; the verb gets `columns`, which say them."""
 
 
 def kind_parts(unwanted: str | None, graded: str | None, given: str | None) -> dict[str, Any]:

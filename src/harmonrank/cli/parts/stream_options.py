@@ -7,15 +7,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.parts.column_options import SCHEMA, ColumnChoice, column_options
 from harmonrank.cli.parts.options import (
-    F,
+    gathered,
     method_option,
     numbers,
     parse_settings,
@@ -95,62 +94,52 @@ class StreamChoice:
         return columns.schema(quiet=quiet)
 
 
-def stream_options(function: F) -> F:
-    """Add the options that say what is learned from which events; the verb gets a `choice`."""
-    ours = {field.name for field in fields(StreamChoice)}
-
-    @wraps(function)
-    def verb(**given: Any) -> Any:
-        return function(choice=StreamChoice(**_taken(given, ours)), **given)
-
-    decorated: Any = verb
-    for decorate in reversed(
-        [
-            click.option(
-                "--source",
-                required=True,
-                metavar="DIR|URL",
-                help="Events: a folder that grows, or redis://host:port/db/stream?group=NAME.",
-            ),
-            path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
-            column_options,
-            method_option("--method", "harmonrank", "A way to fuse"),
-            settings_option(_SET),
-            seed_option,
-            click.option(
-                "--every",
-                default="1h",
-                show_default=True,
-                metavar="TIME",
-                help="Length of an interval, after which a model is learned.",
-            ),
-            click.option(
-                "--window",
-                "windows",
-                multiple=True,
-                default=("1h",),
-                show_default=True,
-                metavar="TIME|A=TIME",
-                help="How long feedback counts, of all objectives or of one; may be repeated.",
-            ),
-            click.option(
-                "--lateness",
-                default="5m",
-                show_default=True,
-                metavar="TIME",
-                help="How far events may be out of order.",
-            ),
-            setting(
-                "--patience",
-                metavar="TIME",
-                help="Try what fails again for so long; 1m if it ends by itself, else forever.",
-            ),
-            setting("--chunk", type=whole(1), default=100_000, help="Events read at once."),
-            numbers,
-        ]
-    ):
-        decorated = decorate(decorated)
-    return cast(F, decorated)
+stream_options = gathered(
+    "choice",
+    StreamChoice,
+    click.option(
+        "--source",
+        required=True,
+        metavar="DIR|URL",
+        help="Events: a folder that grows, or redis://host:port/db/stream?group=NAME.",
+    ),
+    path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
+    column_options,
+    method_option("--method", "harmonrank", "A way to fuse"),
+    settings_option(_SET),
+    seed_option,
+    click.option(
+        "--every",
+        default="1h",
+        show_default=True,
+        metavar="TIME",
+        help="Length of an interval, after which a model is learned.",
+    ),
+    click.option(
+        "--window",
+        "windows",
+        multiple=True,
+        default=("1h",),
+        show_default=True,
+        metavar="TIME|A=TIME",
+        help="How long feedback counts, of all objectives or of one; may be repeated.",
+    ),
+    click.option(
+        "--lateness",
+        default="5m",
+        show_default=True,
+        metavar="TIME",
+        help="How far events may be out of order.",
+    ),
+    setting(
+        "--patience",
+        metavar="TIME",
+        help="Try what fails again for so long; 1m if it ends by itself, else forever.",
+    ),
+    setting("--chunk", type=whole(1), default=100_000, help="Events read at once."),
+    numbers,
+)
+"""Adds the options that say what is learned from which events; the verb gets a `choice`."""
 
 
 def _taken(given: dict[str, Any], names: set[str]) -> dict[str, Any]:

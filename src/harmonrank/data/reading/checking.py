@@ -1,6 +1,6 @@
 """Checking: what each role of a schema demands of its column."""
 
-__all__ = ["LAST_PLACE", "TableCheck", "is_lost"]
+__all__ = ["TableCheck", "is_lost"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,8 @@ from harmonrank.data.clock import clock_part, instants
 from harmonrank.data.reading.tables import Faults
 from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
+from harmonrank.data.values import LAST_PLACE
 from harmonrank.support.errors import DataError
-
-LAST_PLACE = 2**31 - 1
-"""The last place of a request that a position may be."""
 
 
 @dataclass(frozen=True)

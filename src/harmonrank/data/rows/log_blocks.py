@@ -147,9 +147,9 @@ class LogBlocks(Blocks[Log]):
 class MemoryBlocks(LogBlocks):
     """A log in memory, of which a block is a view."""
 
-    def __init__(self, log: Log, *, size: int | None = None) -> None:
+    def __init__(self, log: Log) -> None:
         self._log, self.schema, self.name = log, log.schema, "the table"
-        self._size = size or BLOCK_ROWS
+        self._size = BLOCK_ROWS
 
     @property
     def rows(self) -> int:

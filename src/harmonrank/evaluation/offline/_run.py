@@ -110,10 +110,7 @@ def _schema(model: Method, position: str | None) -> Schema:
 
 
 def _other(
-    logged: LoggedRequests,
-    against: Any,
-    k: int,
-    worth: np.ndarray | None,
+    logged: LoggedRequests, against: Any, k: int, worth: np.ndarray | None
 ) -> tuple[_Policy | None, str | None]:
     if isinstance(against, Method):
         return _Policy(logged, against.score(logged.log), k, worth), against.name
@@ -180,11 +177,7 @@ def _objectives(
 
 
 def _warnings(
-    model: str,
-    k: int,
-    logged: LoggedRequests,
-    values: LoggedValues,
-    found: list[OfflineObjective],
+    model: str, k: int, logged: LoggedRequests, values: LoggedValues, found: list[OfflineObjective]
 ) -> list[str]:
     lines = []
     if values.support < _ENOUGH_SUPPORT:

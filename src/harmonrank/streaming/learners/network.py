@@ -64,9 +64,7 @@ class Replay:
             new = _share_of_new(rng, rows.rows, self.seen, total)
             old = drawn_rows(self.rows.rows, total - new, rng)
             kept = [self.rows.take(old), rows.take(drawn_rows(rows.rows, new, rng))]
-        return replace(
-            self, seen=self.seen + rows.rows, rows=concatenated([log for log in kept if log.rows])
-        )
+        return replace(self, seen=self.seen + rows.rows, rows=concatenated(kept))
 
     def mixed(self, rows: Log, share: float, *, seed: int) -> Log:
         """Return rows with earlier ones before them, which are this share of the whole.
