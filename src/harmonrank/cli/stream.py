@@ -87,9 +87,9 @@ def _time(text: str) -> datetime | None:
     if text in _OPEN:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
             f"--backfill takes times such as 2026-01-31T18:00, or - for none. Got '{text}'."
         ) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

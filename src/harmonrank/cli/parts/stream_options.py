@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from harmonrank.streaming.config import LoopConfig, StreamConfig
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_SET = "An option of the method, or of the learner such as passes=20"
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ stream_options = gathered(
     path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
     column_options,
     method_option("--method", "harmonrank", "A way to fuse"),
-    settings_option(_SET),
+    settings_option("An option of the method, or of the learner such as passes=20"),
     seed_option,
     click.option(
         "--every",
@@ -147,15 +146,15 @@ def _taken(given: dict[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def _waits(windows: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {"windows": {}}
+    waits: dict[str, Any] = {"windows": {}}
     for text in windows:
         name, equals, time = (word.strip() for word in text.rpartition("="))
         seconds = _seconds(time, "--window")
-        place, key = (found["windows"], name) if equals else (found, "window")
-        if key in place:
+        part, key = (waits["windows"], name) if equals else (waits, "window")
+        if key in part:
             raise UsageError(f"--window says twice how long {name or 'feedback'} counts.")
-        place[key] = seconds
-    return found
+        part[key] = seconds
+    return waits
 
 
 def _seconds(text: str, option: str) -> float:

@@ -200,11 +200,6 @@ class SpilledBlocks(Blocks[Block]):
             return self._read(_Extent(value.kind, shape, value.offset + rows.start * each))
         return value[rows] if isinstance(value, np.ndarray) else value
 
-    @property
-    def size(self) -> int:
-        """How many bytes are in the file."""
-        return self._end
-
     def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
         return SpilledBlocks(blocks, self._folder)
 

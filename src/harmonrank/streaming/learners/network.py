@@ -14,7 +14,7 @@ __all__ = ["NetworkContinuation"]
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -106,6 +106,7 @@ class NetworkContinuation:
         scale: Factor and shift from its fused score to the published one.
     """
 
+    kind: ClassVar = "network"
     settings: LearnerSettings
     network: NeuralMethod
     replay: Replay

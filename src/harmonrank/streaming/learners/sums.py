@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
-from harmonrank.fusion.position import corrected
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.streaming.config import LearnerSettings
-from harmonrank.streaming.learners.learner import LearnerRecipe
+from harmonrank.streaming.learners.learner import LearnerRecipe, looked_at
 from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.errors import DataError
 from harmonrank.support.logistic import score_logit
@@ -36,6 +35,7 @@ _REFERENCE_ROWS = 20_000  # Fewer cannot tell what scores look like given their 
 class Sums:
     """The default hour by hour: its model, and the sums that it came of."""
 
+    kind: ClassVar = "sums"
     model: HarmonRank
     running: RunningHeads
 
@@ -134,6 +134,5 @@ def _hours(at: datetime) -> float:
 
 
 def _counted(rows: Log, model: HarmonRank) -> Log:
-    """Return the rows that count, as if every place had been looked at, by the model's curve."""
-    log = rows.aligned(replace(rows.schema, examination=model.schema.examination))
-    return corrected(log).counted().with_unit_weights()
+    """Return the rows that count, as if every place had been looked at."""
+    return looked_at(rows, model).counted().with_unit_weights()
