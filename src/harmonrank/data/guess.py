@@ -83,7 +83,7 @@ class Guess:
         rows = [(name, role, why) for name, (role, why) in self.reasons.items()]
         rows.sort(key=lambda row: order.index(row[1]))
         emphasis: dict[int, Style] = {
-            place: "dim" for place, (_, role, _) in enumerate(rows) if role == order[-1]
+            row: "dim" for row, (_, role, _) in enumerate(rows) if role == order[-1]
         }
         return Table(columns, tuple(rows), emphasis=emphasis)
 

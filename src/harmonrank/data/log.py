@@ -120,7 +120,7 @@ class Log:
         return replace(self, scores=self.scores[index], context=context, draws=draws, **chosen)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return the places of rows drawn at random, ascending; all if there are no more."""
+        """Return the numbers of rows drawn at random, ascending; all if there are no more."""
         return drawn_rows(self.rows, most)
 
     def sampled(self, most: int) -> Self:
@@ -256,7 +256,7 @@ class Log:
                 )
 
     def _require(self, role: str, there: Sequence[str | None], wanted: Sequence[str]) -> list[int]:
-        """Return the place of each wanted column; refuse a log that lacks one."""
+        """Return the number of each wanted column; refuse a log that lacks one."""
         for name in wanted:
             if name not in there:
                 raise DataError(

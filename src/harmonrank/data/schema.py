@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import msgspec
 import numpy as np
 import tomli_w
 
@@ -26,6 +27,12 @@ from harmonrank.support.storage.decoding import read_toml
 
 Missing = Literal["allow", "error"]
 """What is done about a score that did not arrive."""
+
+# TOML has plain values before tables; what a reader checks first comes first.
+_ORDER = (
+    *("objectives", "context", "request", "time", "sample_weight", "position", "missing"),
+    *("unwanted", "graded", "weights", "given", "scale", "truth", "value", "examination"),
+)
 
 
 @dataclass(frozen=True)
@@ -248,24 +255,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, with empty parts left out."""
-        parts: dict[str, Any] = {
-            "objectives": dict(self.objectives),
-            "context": list(self.context),
-            "request": self.request,
-            "time": self.time,
-            "sample_weight": self.sample_weight,
-            "position": self.position,
-            "missing": None if self.missing == "allow" else self.missing,
-            "unwanted": list(self.unwanted),
-            "graded": list(self.graded),
-            "weights": dict(self.weights),
-            "given": dict(self.given),
-            "scale": dict(self.scale),
-            "truth": dict(self.truth),
-            "value": dict(self.value),
-            "examination": {str(place): chance for place, chance in self.examination.items()},
-        }
-        return {key: value for key, value in parts.items() if value}
+        parts = msgspec.to_builtins(self, str_keys=True)
+        given = {name: parts[name] for name in _ORDER if parts[name]}
+        return {name: part for name, part in given.items() if (name, part) != ("missing", "allow")}
 
     @classmethod
     def of(cls, schema: "Schema | Mapping[str, Any]") -> "Schema":

@@ -71,7 +71,7 @@ class Split:
     boundaries: tuple[int | None, int | None] = (None, None)
 
     def rows(self, name: str) -> np.ndarray:
-        """Return the places of the rows of a part."""
+        """Return the numbers of the rows of a part."""
         return np.flatnonzero(self.part == PARTS.index(name))
 
     @property
@@ -240,9 +240,9 @@ def _boundary(times: np.ndarray, newest: np.ndarray, rows: int) -> int:
             "that tells them apart, a smaller share, or split by request."
         )
     later = np.cumsum(counts[::-1])[::-1]  # rows from each time on
-    place = 1 + int(np.argmin(np.abs(later[1:] - rows)))
+    first_later = 1 + int(np.argmin(np.abs(later[1:] - rows)))
     # Of all times that cut alike, the first one after the older side: the fewest requests cross.
-    inside = (newest >= known[place]) & (times > known[place - 1])
+    inside = (newest >= known[first_later]) & (times > known[first_later - 1])
     return int(times[inside].min())
 
 

@@ -14,7 +14,7 @@ from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
 from harmonrank.data.kinds import MOST_LEVELS, LabelLevels
 from harmonrank.data.log import require_some_scores, require_two_labels
-from harmonrank.data.rows.blocks import drawn_rows, places_in_block
+from harmonrank.data.rows.blocks import drawn_rows, rows_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
@@ -229,7 +229,7 @@ def _facts_of(
         value_counts(log.context),
         PlaceSums.of(log),
     )
-    some = [log.take(places_in_block(index, first, log.rows)) for index in (drawn, wider)]
+    some = [log.take(rows_in_block(index, first, log.rows)) for index in (drawn, wider)]
     graded = [log.schema.names.index(name) for name in log.schema.graded]
     return sums, some, [LabelLevels.of(*log.shown_labels(m)) for m in graded]
 

@@ -29,7 +29,7 @@ from typing import Self
 import numpy as np
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.rows.blocks import drawn_rows, places_in_block
+from harmonrank.data.rows.blocks import drawn_rows, rows_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks, MemoryBlocks
@@ -90,7 +90,7 @@ def _shown_among(log: Log, first: int, wanted: tuple[np.ndarray, ...]) -> list[L
     """Return the rows with these places among all that were shown."""
     assert log.position is not None
     shown = np.flatnonzero(log.position >= 0)
-    return [log.take(shown[places_in_block(index, first, len(shown))]) for index in wanted]
+    return [log.take(shown[rows_in_block(index, first, len(shown))]) for index in wanted]
 
 
 @dataclass(frozen=True, eq=False)

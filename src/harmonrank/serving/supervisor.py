@@ -143,7 +143,7 @@ def _listening(config: ServeConfig) -> socket.socket:
 
 @dataclass
 class _Worker:
-    """One place among the workers, and the process that has it.
+    """A worker by its number, and the process that it is now.
 
     Attributes:
         failures: How many processes in a row ended before they answered anything.

@@ -153,12 +153,12 @@ def kind_parts(unwanted: str | None, graded: str | None, given: str | None) -> d
 
 def _schema_near(table: Tables | None) -> Path | None:
     """Return the schema.toml in this folder, or else in that of the table."""
-    places = [Path()]
+    folders = [Path()]
     if table is not None:
         first = table[0] if isinstance(table, list) else table
         if isinstance(first, str):  # a URL: what is beside it is not looked at
             first = Path()
         elif not first.exists():
             first = Path(str(first).split(",")[0])
-        places += [first, first.parent] if first.is_dir() else [first.parent]
-    return next((file for place in places if (file := place / SCHEMA).is_file()), None)
+        folders += [first, first.parent] if first.is_dir() else [first.parent]
+    return next((file for folder in folders if (file := folder / SCHEMA).is_file()), None)

@@ -148,8 +148,8 @@ class TableCheck:
         column = f"Position column '{name}'"
         values = self._numbers(column, name, "whole numbers from 0 up")
         if values is not None:
-            place = values.cast(pl.Float64)
-            allowed = (place >= 0) & (place <= LAST_PLACE) & (place.floor() == place)
+            position = values.cast(pl.Float64)
+            allowed = (position >= 0) & (position <= LAST_PLACE) & (position.floor() == position)
             rule = "must be a whole number from 0 up"
             self._refuse(column, values, allowed | is_lost(values), rule)
 

@@ -177,7 +177,7 @@ def scanned(path: TableFile) -> pl.LazyFrame:
 def side_by_side(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
     """Return a frame of columns, with none of Polars' threads."""
     frame = pl.DataFrame(list(columns.values()))
-    frame.columns = list(columns)  # an unnamed one would be called by its place
+    frame.columns = list(columns)  # an unnamed one would be called by its number
     return frame
 
 

@@ -23,7 +23,7 @@ class LoggedRequests:
 
     Attributes:
         log: With labels, requests, positions and the examination curve.
-        rows: (n,) their places in the table.
+        rows: (n,) their row numbers in the table.
         looked: θ, (n,), of the place at which a row was shown; 0 if it was not.
         propensity: q, (n,), the chance that a row would be looked at.
         predicted: p̂, (n, M), by a regression that never saw the request of the row.

@@ -137,9 +137,9 @@ def _result(
     other: _Policy | None,
 ) -> OfflineResult:
     names = list(logged.log.schema.names)
-    found = _objectives(names, mine.values, None if other is None else other.values)
+    objectives = _objectives(names, mine.values, None if other is None else other.values)
     if mine.worth is not None:
-        found += _objectives(["value"], mine.worth, None if other is None else other.worth)
+        objectives += _objectives(["value"], mine.worth, None if other is None else other.worth)
     values = mine.values
     return OfflineResult(
         model,
@@ -149,8 +149,8 @@ def _result(
         logged.randomised,
         values.support,
         mine.largest,
-        tuple(found),
-        tuple(_warnings(model, k, logged, values, found)),
+        tuple(objectives),
+        tuple(_warnings(model, k, logged, values, objectives)),
     )
 
 
@@ -177,7 +177,11 @@ def _objectives(
 
 
 def _warnings(
-    model: str, k: int, logged: LoggedRequests, values: LoggedValues, found: list[OfflineObjective]
+    model: str,
+    k: int,
+    logged: LoggedRequests,
+    values: LoggedValues,
+    objectives: list[OfflineObjective],
 ) -> list[str]:
     lines = []
     if values.support < _ENOUGH_SUPPORT:
@@ -186,7 +190,7 @@ def _warnings(
             "places was never shown, so it is only predicted and intervals do not hold; log a "
             "share of requests in random order."
         )
-    few = [f"{one.name} {one.effective:.0f}" for one in found if one.effective < _FEW_EVENTS]
+    few = [f"{one.name} {one.effective:.0f}" for one in objectives if one.effective < _FEW_EVENTS]
     if few:
         lines.append(
             f"Thin support: fewer than {_FEW_EVENTS} effective events of {', '.join(few)}; their "

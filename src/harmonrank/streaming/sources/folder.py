@@ -129,7 +129,7 @@ class FolderSource:
         """Return the next rows of files that are there."""
         position = _Position() if after is None else decode(after, _Position, "A position")
         if position != self._position:
-            self._queue.clear()  # It is of another place.
+            self._queue.clear()  # It belongs to another position.
         form = self._form.with_kinds(position.kinds)
         frames: list[pl.DataFrame] = []
         notes: list[str] = []

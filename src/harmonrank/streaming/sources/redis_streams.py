@@ -216,17 +216,17 @@ class RedisSource:
         events = read_lines(form, _lines(taken, form))
         return EventChunk(events, to_builtins(position), notes)
 
-    def _go_to(self, place: str) -> None:
+    def _go_to(self, entry: str) -> None:
         """Stand behind an entry, whatever the group was given before."""
         name, group = self._address.stream, self._address.group
-        groups = {entry["name"].decode(): entry for entry in self._groups()}
+        groups = {facts["name"].decode(): facts for facts in self._groups()}
         if group not in groups:
-            self._client.xgroup_create(name, group, id=place, mkstream=True)
-            self._given = _id(place)
+            self._client.xgroup_create(name, group, id=entry, mkstream=True)
+            self._given = _id(entry)
         else:
             self._given = _id(groups[group]["last-delivered-id"])
-        self._at = _id(place)
-        self._acknowledge(place)
+        self._at = _id(entry)
+        self._acknowledge(entry)
 
     def _check_removed(self, position: _Position) -> tuple[str, ...]:
         """Count entries that were removed before they were read, as a stream that is trimmed has.
@@ -282,13 +282,13 @@ class RedisSource:
         with asking(self._address):
             self._acknowledge(position.id)
 
-    def _acknowledge(self, place: str) -> None:
+    def _acknowledge(self, entry: str) -> None:
         name, group = self._address.stream, self._address.group
         while True:
-            pending = self._client.xpending_range(name, group, "-", place, _ACKNOWLEDGED)
+            pending = self._client.xpending_range(name, group, "-", entry, _ACKNOWLEDGED)
             if not pending:
                 return
-            self._client.xack(name, group, *[entry["message_id"] for entry in pending])
+            self._client.xack(name, group, *[each["message_id"] for each in pending])
 
     def waiting(self) -> int | None:
         """Return how many entries the group was not given yet."""

@@ -138,18 +138,18 @@ def _module(address: str) -> Any:
     scheme, separator, _ = address.partition("://")
     if not separator:
         return import_module(_MODULES[""])
-    place = _MODULES.get(scheme)
-    if place is None:
+    module = _MODULES.get(scheme)
+    if module is None:
         others = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
-        place = others.get(scheme)
-        if place is None:
+        module = others.get(scheme)
+        if module is None:
             known = [f"{name}://…" for name in (*_MODULES, *others) if name]
             raise UsageError(
                 f"There is no source of events of the kind '{scheme}://'; expected a folder or "
                 f"one of {', '.join(known)}."
             )
     with needs_extras(f"A stream at {scheme}://…"):
-        return import_module(place)
+        return import_module(module)
 
 
 class Period(NamedTuple):
