@@ -99,14 +99,12 @@ def command(
 
 def _warm(target: Path, show: Show) -> None:
     """Compile what a model needs to score."""
-    from harmonrank.cli.parts.model_options import load_ranking
-    from harmonrank.fusion import load
     from harmonrank.fusion.scoring import warm
+    from harmonrank.registry.target import load_target
     from harmonrank.serving.rank import warm_up
     from harmonrank.serving.runtime import Runtime
 
-    model = load_ranking(str(target))
-    fitted = load(target) if isinstance(model, str) else model
+    fitted, _ = load_target(target)
     seconds = warm(fitted)
     warm_up(Runtime(fitted, ""))
     text = f"The kernels of {fitted.name} are ready ({seconds:.1f} s)."

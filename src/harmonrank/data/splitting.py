@@ -12,7 +12,7 @@ import polars as pl
 from harmonrank.data.clock import instants
 from harmonrank.data.reading.checking import is_lost
 from harmonrank.data.reading.logs import request_ids
-from harmonrank.data.reading.tables import Faults, Source, describe, open_table
+from harmonrank.data.reading.tables import Faults, Source, describe, offence, open_table
 from harmonrank.support.errors import DataError, UsageError
 
 PARTS = ("train", "valid", "test")
@@ -206,13 +206,8 @@ def _by_time(cut: Cut, series: pl.Series, request: pl.Series | None, name: str) 
 def _known_times(series: pl.Series, name: str) -> np.ndarray:
     faults, times = Faults(name), instants(series)
     if times.null_count():
-        rows = times.is_null().arg_true()
-        value = "null" if series[rows[0]] is None else series[rows[0]]
-        faults.add(
-            f"Time column '{series.name}'",
-            f"must hold a time in every row. Got {value} in row {rows[0]:,} (counted from 0), and "
-            f"{len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them.",
-        )
+        wrong = offence(series, times.is_null().arg_true())
+        faults.add(f"Time column '{series.name}'", f"must hold a time in every row. {wrong}")
     faults.refuse()
     return times.to_numpy()
 

@@ -13,8 +13,8 @@ from harmonrank.data import ContextEncoder, Schema
 from harmonrank.data.context import ContextForm
 from harmonrank.data.reading.parquet import writing
 from harmonrank.fusion.drift.drift import Drift
+from harmonrank.registry.target import load_target, registry_of
 from harmonrank.serving.counters import new_array
-from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import DRIFT, OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError

@@ -10,12 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from harmonrank.registry.target import registry_of
 from harmonrank.serving.about import model_facts, openapi, status_facts
 from harmonrank.serving.counters import Counters, metrics_text
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.http import JSON, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
-from harmonrank.serving.live import Live, registry_of
+from harmonrank.serving.live import Live
 from harmonrank.serving.rank import ManyAnswer, ManyRequests, RankAnswer, RankRequest, rank
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import DRIFT, ServeConfig

@@ -84,9 +84,10 @@ def serve(
 
 def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | None]":
     """Check what is to be served, and make what the workers share."""
+    from harmonrank.registry.target import load_target, registry_of
     from harmonrank.serving.counters import Counters
     from harmonrank.serving.drift import DriftWatch, RecentRows
-    from harmonrank.serving.live import load_target, registry_of, runtime_of
+    from harmonrank.serving.live import runtime_of
 
     if config.recalibrate == "auto" and registry_of(config.target) is None:
         raise UsageError(

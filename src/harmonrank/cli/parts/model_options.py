@@ -96,11 +96,6 @@ def load_ranking(text: str) -> "Method | str":
 
     What is no folder is a column, or a formula over columns.
     """
-    from harmonrank.fusion import load
-    from harmonrank.registry import Registry
-    from harmonrank.registry.registry import SETTINGS
+    from harmonrank.registry.target import load_target
 
-    path = Path(text)
-    if not path.is_dir():
-        return text
-    return Registry(path).load() if (path / SETTINGS).is_file() else load(path)
+    return load_target(text)[0] if Path(text).is_dir() else text

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import clock_part, instants
-from harmonrank.data.reading.tables import Faults
+from harmonrank.data.reading.tables import Faults, offence
 from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.data.values import LAST_PLACE
@@ -183,13 +183,7 @@ class TableCheck:
         if allowed.all():
             return True
         rows = (~allowed).arg_true()
-        value = "null" if values[rows[0]] is None else values[rows[0]]
-        self.faults.add(
-            column,
-            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), and "
-            f"{len(rows):,} such row{'s' * (len(rows) > 1)} in all; "
-            f"{remedy or 'drop or repair them'}.",
-        )
+        self.faults.add(column, f"{rule}. {offence(values, rows, self.first_row, remedy)}")
         return False
 
 

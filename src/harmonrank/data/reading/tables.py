@@ -7,6 +7,7 @@ __all__ = [
     "column_names",
     "describe",
     "is_pandas",
+    "offence",
     "open_table",
 ]
 
@@ -103,6 +104,26 @@ class Faults:
         if len(self._faults) > _MOST_LISTED:
             lines.append(f"\n- and {len(self._faults) - _MOST_LISTED} more.")
         raise DataError(f"{self.table} has {len(self._faults)} faults:{''.join(lines)}")
+
+
+def offence(values: Any, rows: Any, first_row: int = 0, remedy: str | None = None) -> str:
+    """Return how a sentence about values that are not allowed ends.
+
+    >>> offence([0.1, None, 7.0], [1, 2], first_row=100)
+    'Got null in row 101 (counted from 0), and 2 such rows in all; drop or repair them.'
+
+    Args:
+        values: Of the column.
+        rows: The numbers of the rows that hold such values.
+        first_row: The number of the first row in a larger table.
+        remedy: What to do about it.
+    """
+    value = values[rows[0]]
+    return (
+        f"Got {'null' if value is None else value} in row {first_row + rows[0]:,} (counted from "
+        f"0), and {len(rows):,} such row{'s' * (len(rows) > 1)} in all; "
+        f"{remedy or 'drop or repair them'}."
+    )
 
 
 def open_table(
