@@ -21,7 +21,7 @@ from harmonrank.support.errors import UsageError
     "--add",
     type=float,
     default=0.1,
-    help="What is added to each score of the row in turn, and taken off it.",
+    help="Amount that is added to each score of the row in turn, and subtracted from it.",
 )
 @report_option
 @shown

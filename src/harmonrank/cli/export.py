@@ -15,7 +15,9 @@ from harmonrank.cli.parts.verb import verb
 @path_option("--onnx", "out", required=True, metavar="FILE", help="The ONNX file to write.")
 @click.option("--float32", is_flag=True, help="Score inputs are FP32 instead of FP64.")
 @click.option(
-    "--require-weights", is_flag=True, help="`weights` must be given, as JavaScript needs it."
+    "--require-weights",
+    is_flag=True,
+    help="Make `weights` a required input, as ONNX Runtime for JavaScript needs.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @shown

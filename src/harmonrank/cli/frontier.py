@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @table_option("--data", required=True, help="Rows with labels, none of which it was fitted on.")
 @at_option
 @listed_option(
-    "--weights", "A=2,B=1", "What each AUC counts in the sum; as in the model, if not named."
+    "--weights", "A=2,B=1", "What each AUC counts in the sum; as in the model if not named."
 )
 @count_option("-k", 10, "Events among how many of a request.", least=1)
 @count_option("--points", 300, "Weights to try, at most.", least=3)
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--keep",
     multiple=True,
     metavar="FLOOR",
-    help="Find the best AUC-sum that keeps a floor such as buy>=0.75 or like>=current-0.002; of "
+    help="Find the best AUC-sum that keeps a floor such as buy>=0.75 or like>=current-0.002; for "
     "an unwanted objective report<=0.3. May be repeated.",
 )
 @click.option(
@@ -50,17 +50,19 @@ if TYPE_CHECKING:
     type=float,
     default=0.95,
     show_default=True,
-    help="Of the interval whose lower end must hold a floor; 0 for no margin.",
+    help="Confidence level of the interval whose lower end must hold a floor; 0 for no margin.",
 )
 @table_option("--refit", help="Training rows: also fit for the weights of a few points.")
 @click.option(
     "--choose",
     metavar="POINT",
-    help="The point to save: knee, current, a number, or weights A=2,B=1; what --keep finds, or "
-    "else the knee, if left out.",
+    help="The point to save: knee, current, a number, or weights A=2,B=1; if left out, the one "
+    "that --keep finds, or else the knee.",
 )
 @click.option("--save", "name", metavar="NAME", help="Keep the point in the model, for --at NAME.")
-@output("Folder of a new model with the point; MODEL itself if left out.", required=False)
+@output(
+    "Folder of a new model with the point; if left out, MODEL itself is changed.", required=False
+)
 @report_option
 @format_option
 @shown

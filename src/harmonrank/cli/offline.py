@@ -18,9 +18,9 @@ from harmonrank.cli.parts.verb import verb
 @click.option(
     "--against",
     metavar="CURRENT",
-    help="What ranks today: a model, a column or a formula; else the order that was shown.",
+    help="What ranks today: a model, a column or a formula; if left out, the order shown.",
 )
-@count_option("-k", 10, "How many places of a request count.", least=1)
+@count_option("-k", 10, "Number of places of a request that count.", least=1)
 @click.option(
     "--randomised", metavar="A", help="Column that is 1 in requests shown in random order."
 )

@@ -34,10 +34,12 @@ from harmonrank.support.errors import UsageError
     show_default=True,
     help="When an upstream model is replaced: an alarm, a new version, or nothing.",
 )
-@path_option("--api-key-file", metavar="FILE", help="Holds the key; else HARMONRANK_API_KEY.")
+@path_option(
+    "--api-key-file", metavar="FILE", help="File with the API key; else HARMONRANK_API_KEY."
+)
 @click.option("--anonymous", is_flag=True, help="Answer other machines without a key.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate chain, PEM.")
-@click.option("--tls-key", metavar="FILE", help="Its private key, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Private key of the certificate, PEM.")
 @setting("--max-bytes", default=16 << 20, show_default=True, help="Largest request body.")
 @setting("--max-rows", default=100_000, show_default=True, help="Most candidates in a request.")
 @setting("--queue", default=256, show_default=True, help="Most requests that wait for a worker.")

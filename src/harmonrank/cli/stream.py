@@ -19,12 +19,12 @@ _OPEN = ("-", "")
 @verb("stream", example="harmonrank stream --source events --registry registry --state state")
 @stream_options
 @path_option("--registry", metavar="DIR", help="Where versions are published.")
-@click.option("--once", is_flag=True, help="Take what is there, publish and stop.")
+@click.option("--once", is_flag=True, help="Read what is there, publish and stop.")
 @click.option(
     "--backfill",
     nargs=2,
     metavar="FROM TO",
-    help="Replay events of a period, from the first time on to before the second; - for no bound.",
+    help="Replay the events from the first time on, up to the second; - for no bound.",
 )
 @click.option(
     "--metrics",

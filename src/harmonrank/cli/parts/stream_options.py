@@ -112,7 +112,7 @@ stream_options = gathered(
         default="1h",
         show_default=True,
         metavar="TIME",
-        help="Length of an interval, after which a model is learned.",
+        help="Length of an interval, after each of which a model is learned.",
     ),
     click.option(
         "--window",
@@ -121,7 +121,7 @@ stream_options = gathered(
         default=("1h",),
         show_default=True,
         metavar="TIME|A=TIME",
-        help="How long feedback counts, of all objectives or of one; may be repeated.",
+        help="How long feedback counts, for all objectives or for one; may be repeated.",
     ),
     click.option(
         "--lateness",
@@ -133,7 +133,7 @@ stream_options = gathered(
     setting(
         "--patience",
         metavar="TIME",
-        help="Try what fails again for so long; 1m if it ends by itself, else forever.",
+        help="How long to retry what fails; 1m with --once or --backfill, else forever.",
     ),
     setting("--chunk", type=whole(1), default=100_000, help="Events read at once."),
     numbers,
