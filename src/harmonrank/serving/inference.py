@@ -27,7 +27,8 @@ def server_metadata() -> dict[str, Any]:
 def model_metadata(runtime: Runtime, name: str) -> dict[str, Any]:
     """Return inputs and outputs: a tensor per score and context column, named like it."""
     scores = [(column, "FP32") for column in runtime.model.schema.score_columns]
-    contexts = [(column, _KINDS[kind]) for column, kind in runtime.kinds.items()]
+    features = runtime.model.fitted.encoder.features
+    contexts = [(feature.name, _KINDS[feature.kind]) for feature in features]
     return {
         "name": name,
         "versions": [runtime.version],

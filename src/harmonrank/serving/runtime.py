@@ -4,7 +4,6 @@ __all__ = ["FUSED", "Candidates", "Runtime", "Scored", "named_columns"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +54,10 @@ class Runtime:
         version: Its name in every answer.
         points: Operating points beside those of the model, objective weights by name. They and
             the weights of a call are for methods that can change weights after the fit.
+
+    Attributes:
+        objectives: Those whose probabilities the model knows; none for other methods.
+        outputs: What can be asked for: the fused score and each objective's probability.
     """
 
     def __init__(
@@ -65,21 +68,8 @@ class Runtime:
             model.schema.weights_with(weights)
         self.points = {n: dict(w) for n, w in {**model.points, **(points or {})}.items()}
         self.has_probabilities = model.traits.probabilities
-
-    @cached_property
-    def objectives(self) -> tuple[str, ...]:
-        """The objectives whose probabilities the model knows; none for other methods."""
-        return self.model.schema.names if self.has_probabilities else ()
-
-    @cached_property
-    def outputs(self) -> tuple[str, ...]:
-        """What can be asked for: the fused score and each objective's probability."""
-        return (FUSED, *self.objectives)
-
-    @cached_property
-    def kinds(self) -> dict[str, str]:
-        """Each context column: 'text', 'integer' or 'number'."""
-        return {feature.name: feature.kind for feature in self.model.fitted.encoder.features}
+        self.objectives = model.schema.names if self.has_probabilities else ()
+        self.outputs = (FUSED, *self.objectives)
 
     def warm_up(self) -> None:
         """Score a few rows each way, so that no request waits for a kernel to be loaded."""

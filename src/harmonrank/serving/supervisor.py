@@ -176,7 +176,7 @@ class _Workers:
 
     def __enter__(self) -> Self:
         """Start the workers."""
-        self._before = {s: signal.signal(s, self._signalled) for s in _SIGNALS}
+        self._before = {s: signal.signal(s, lambda *_: self._stop.set()) for s in _SIGNALS}
         for number in range(self._config.workers):
             self._workers.append(_Worker(number, self._started(number)))
         return self
@@ -205,9 +205,6 @@ class _Workers:
                 announced = True
                 on_ready()
             self._stop.wait(_TICK)
-
-    def _signalled(self, *_: Any) -> None:
-        self._stop.set()
 
     def _started(self, number: int) -> subprocess.Popen[bytes]:
         descriptor = self._listener.fileno()

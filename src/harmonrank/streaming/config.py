@@ -4,7 +4,7 @@ __all__ = ["LearnerSettings", "LoopConfig", "StreamConfig", "Windows", "parse_du
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -129,10 +129,6 @@ class StreamConfig(Windows):
     guard_rows: Count = 200_000
     quality_batches: Count = 24
     seed: Whole = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ from rich.text import Text
 from harmonrank.cli.parts.show import SafeConsole
 from harmonrank.streaming.loop_events import (
     BatchLearned,
-    EventsRead,
     IntervalCompleted,
     LoopEvent,
     Publication,
@@ -133,10 +132,6 @@ class StreamShow:
             f"Stopped: {event.why}. {event.learned_rows:,} rows learned, all in commit "
             f"{event.commit}."
         )
-
-    @_say.register
-    def _read(self, event: EventsRead) -> None:
-        """Say nothing: the live view shows it."""
 
     def _view(self) -> RenderableType:
         totals, grid = self.totals, Grid.grid(padding=(0, 2))

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -183,7 +183,9 @@ class SpilledBlocks(Blocks[Block]):
 
     def add(self, block: Block) -> int:
         """Write one more block; return its number."""
-        self._blocks.append(self._put(block))
+        values = {each.name: getattr(block, each.name) for each in fields(cast(Any, block))}
+        kept = {name: self._written(value) for name, value in values.items()}
+        self._blocks.append((type(block), kept))
         return len(self._blocks) - 1
 
     def part(self, number: int, rows: slice) -> Block:
@@ -202,10 +204,6 @@ class SpilledBlocks(Blocks[Block]):
 
     def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
         return SpilledBlocks(blocks, self._folder)
-
-    def _put(self, block: Any) -> tuple[Any, dict[str, Any]]:
-        values = {field.name: getattr(block, field.name) for field in fields(block)}
-        return type(block), {name: self._written(value) for name, value in values.items()}
 
     def _written(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.nbytes < _SMALLEST:

@@ -202,7 +202,9 @@ class RedisSource:
                 while count < most and (entries := self._entries(most - count)):
                     more = sum(len(lines_of(fields, form)) for _, fields in entries)
                     taken += [fields for _, fields in entries]
-                    position.id, position.entries = entries[-1][0].decode(), _sum(position, entries)
+                    position.id = entries[-1][0].decode()
+                    if position.entries is not None:
+                        position.entries += len(entries)
                     self._at, count = _id(position.id), count + more
                     self._per_entry = max(1.0, more / len(entries))
         except SourceError:
@@ -306,10 +308,6 @@ class RedisSource:
 
 def _lines(taken: list[Mapping[bytes, bytes]], form: EventForm) -> list[bytes]:
     return [line for fields in taken for line in lines_of(fields, form)]
-
-
-def _sum(position: _Position, entries: list[tuple[bytes, Mapping[bytes, bytes]]]) -> int | None:
-    return None if position.entries is None else position.entries + len(entries)
 
 
 def _id(text: str | bytes) -> _Id:

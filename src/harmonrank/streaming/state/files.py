@@ -14,6 +14,7 @@ __all__ = [
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -81,7 +82,7 @@ def identity_of(
         UsageError: It was begun with other settings; they are named.
         OutputError: The folder is of something else.
     """
-    parts = {"source": _address(source), "schema": schema.to_dict(), **config.to_dict()}
+    parts = {"source": _address(source), "schema": schema.to_dict(), **asdict(config)}
     settings: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts))
     if not (state / SETTINGS).is_file():
         if state.is_dir() and any(not path.name.startswith(".") for path in state.iterdir()):

@@ -135,7 +135,7 @@ class StreamState:
             history=self.history.length,
             judged=training.guard.judged,
             replacements=[change.since for change in training.replacements],
-            steps=[StepRecord(_kind(step), step.start, step.end) for step in self.steps],
+            steps=[StepRecord(step.kind, step.start, step.end) for step in self.steps],
             quality=list(training.quality.batches),
             join=self.join.record(),
             learner=training.learner.record(),
@@ -151,13 +151,9 @@ class StreamState:
             _ASIDE: self.aside.held,
             **{f"join-{name}.parquet": rows for name, rows in self.join.frames().items()},
             **{_name("replacement", each.since): each.rows for each in training.replacements},
-            **{_name(_kind(step), step.start): step.rows for step in self.steps},
+            **{_name(step.kind, step.start): step.rows for step in self.steps},
             **training.learner.parts(),
         }
-
-
-def _kind(step: Exposures) -> Any:
-    return "batch" if isinstance(step, Batch) else "exposures"
 
 
 def _name(kind: str, time: Any) -> str:
@@ -231,7 +227,7 @@ def _restored(
     join = Join.restored(
         record.join, schema, config, lambda name: commits.read(f"join-{name}.parquet", read_frame)
     )
-    kinds = {"batch": Batch, "exposures": Exposures}
+    kinds = {step.kind: step for step in (Batch, Exposures)}
     return StreamState(
         identity,
         commits,
