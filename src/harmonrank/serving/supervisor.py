@@ -17,16 +17,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
-from harmonrank.serving.settings import (
-    CONFIG,
-    COUNTERS,
-    KEY,
-    STATE,
-    ServeConfig,
-    check_binding,
-    check_key,
-    log_event,
-)
+from harmonrank.serving import settings
+from harmonrank.serving.settings import ServeConfig, log_event
 from harmonrank.support.errors import HarmonRankError, UsageError
 from harmonrank.support.extras import require_extra
 from harmonrank.support.storage.files import write_json
@@ -64,13 +56,13 @@ def serve(
     """
     for package in ("uvicorn", "uvloop", "httptools"):
         require_extra(package, who="harmonrank serve")
-    check_key(key)
-    check_binding(config.host, key=bool(key), anonymous=anonymous)
+    settings.check_key(key)
+    settings.check_binding(config.host, key=bool(key), anonymous=anonymous)
     _check_tls(config)
     with _listening(config) as listener:
         folder, watch = Path(mkdtemp(prefix="harmonrank-serve-")), None
         try:
-            write_json(folder / CONFIG, asdict(config))
+            write_json(folder / settings.CONFIG, asdict(config))
             # Workers load while this process does.
             with _Workers(folder, listener, config, key) as workers:
                 counters, watch = _state(folder, config)
@@ -96,12 +88,12 @@ def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | N
         )
     model, version = load_target(config.target)
     runtime_of(config, model, version)
-    counters, watch = Counters(folder / COUNTERS, config.workers), None
+    counters, watch = Counters(folder / settings.COUNTERS, config.workers), None
     if config.recalibrate != "off":
         shape = config.workers, config.sample_rows
         sample = RecentRows.new(folder, model.schema, model.fitted.encoder, *shape)
         watch = DriftWatch(config, folder, sample, log_event)
-    (folder / STATE).touch()
+    (folder / settings.STATE).touch()
     return counters, watch
 
 
@@ -169,8 +161,8 @@ class _Workers:
             "OMP_NUM_THREADS": str(each),
             "POLARS_MAX_THREADS": str(each),
         }
-        self._environment.pop(KEY, None)
-        self._environment |= {} if key is None else {KEY: key}
+        self._environment.pop(settings.KEY, None)
+        self._environment |= {} if key is None else {settings.KEY: key}
         self._workers: list[_Worker] = []
         self._stop = threading.Event()
 
