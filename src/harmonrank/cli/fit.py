@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.column_options import ColumnChoice, column_options
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
-from harmonrank.cli.parts.options import (
-    Show,
-    method_option,
-    output,
-    parse_settings,
-    seed_option,
-    settings_option,
-    shown,
-)
+from harmonrank.cli.parts.options import Show, shown
 from harmonrank.cli.parts.table_options import Tables, learning_tables, memory_option
 from harmonrank.cli.parts.verb import verb
 
@@ -28,13 +21,13 @@ if TYPE_CHECKING:
 @verb("fit", example="harmonrank fit --train train.parquet --schema schema.toml -o model")
 @learning_tables("early stopping")
 @column_options
-@method_option("--method", "harmonrank", "A way to fuse")
-@settings_option("An option of the method")
-@seed_option
+@options.method_option("--method", "harmonrank", "A way to fuse")
+@options.settings_option("An option of the method")
+@options.seed_option
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
 @memory_option
-@output("Folder of the model.")
+@options.output("Folder of the model.")
 @engine_options
 @shown
 def command(
@@ -68,7 +61,7 @@ def command(
     from harmonrank.support.storage.files import check_output
 
     schema = columns.schema(train, quiet=show.quiet)
-    model = method_class(method)(**parse_settings(settings))
+    model = method_class(method)(**options.parse_settings(settings))
     checked_device(device, "--device")
     target = check_output(out, overwrite=overwrite, holds=MODEL)
     checkpoint = target.with_name(f"{target.name}.checkpoint")

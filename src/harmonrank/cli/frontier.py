@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.model_options import at_option, model_argument
-from harmonrank.cli.parts.options import (
-    Show,
-    count_option,
-    format_option,
-    listed_option,
-    output,
-    parse_pairs,
-    report_option,
-    shown,
-)
+from harmonrank.cli.parts.options import Show, shown
 from harmonrank.cli.parts.table_options import Tables, table_name, table_option
 from harmonrank.cli.parts.verb import verb
 from harmonrank.support.errors import OutputError, UsageError
@@ -33,11 +25,11 @@ if TYPE_CHECKING:
 @model_argument
 @table_option("--data", required=True, help="Rows with labels, none of which it was fitted on.")
 @at_option
-@listed_option(
+@options.listed_option(
     "--weights", "A=2,B=1", "What each AUC counts in the sum; as in the model if not named."
 )
-@count_option("-k", 10, "Events among how many of a request.", least=1)
-@count_option("--points", 300, "Weights to try, at most.", least=3)
+@options.count_option("-k", 10, "Events among how many of a request.", least=1)
+@options.count_option("--points", 300, "Weights to try, at most.", least=3)
 @click.option(
     "--keep",
     multiple=True,
@@ -60,11 +52,11 @@ if TYPE_CHECKING:
     "that --keep finds, or else the knee.",
 )
 @click.option("--save", "name", metavar="NAME", help="Keep the point in the model, for --at NAME.")
-@output(
+@options.output(
     "Folder of a new model with the point; if left out, MODEL itself is changed.", required=False
 )
-@report_option
-@format_option
+@options.report_option
+@options.format_option
 @shown
 def command(
     model: Path,
@@ -101,7 +93,7 @@ def command(
     result = frontier(
         fitted if at is None else fitted.at(at),
         data,
-        weights=parse_pairs(weights),
+        weights=options.parse_pairs(weights),
         keep=keep,
         **how,
         on_step=lambda *done: show.advance("points ", *done),
@@ -109,7 +101,7 @@ def command(
     )
     number, kept = None, None
     if choose is not None and "=" in choose:
-        kept = parse_pairs(choose, "--choose")
+        kept = options.parse_pairs(choose, "--choose")
     elif choose or name or keep:
         number, kept = result.chosen(choose or result.usual)
     missed = result.usual == "nearest" and choose is None

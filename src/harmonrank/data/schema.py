@@ -11,16 +11,9 @@ import msgspec
 import numpy as np
 import tomli_w
 
+from harmonrank.data import values
 from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
-from harmonrank.data.values import (
-    checked_curve,
-    checked_mapping,
-    either,
-    known_objective,
-    refuse_gains,
-    vector_with,
-)
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank.support.options import checked_path
 from harmonrank.support.storage.decoding import read_toml
@@ -97,19 +90,19 @@ class Schema:
         if self.missing not in ("allow", "error"):
             raise UsageError(f"`missing` must be 'allow' or 'error'. Got {shown(self.missing)}.")
         self._check_roles()
-        self._set("examination", checked_curve(self.examination))
+        self._set("examination", values.checked_curve(self.examination))
         if self.examination and self.position is None:
             raise UsageError(
                 "`examination` needs `position`, the column that says at which place a row was "
                 "shown. Got none."
             )
-        vector_with("weights", self.names, {}, self.weights, 1.0)
+        values.vector_with("weights", self.names, {}, self.weights, 1.0)
         if self.value:
-            either(self.weights or None, self.value, "[weights] or [value]")
-            worth = vector_with("value", self.names, {}, self.value, 0.0)
-            refuse_gains(self.unwanted, worth, self.names)
+            values.either(self.weights or None, self.value, "[weights] or [value]")
+            worth = values.vector_with("value", self.names, {}, self.value, 0.0)
+            values.refuse_gains(self.unwanted, worth, self.names)
         for part in ("weights", "value"):
-            numbers = checked_mapping(part, getattr(self, part))
+            numbers = values.checked_mapping(part, getattr(self, part))
             self._set(part, {name: float(number) for name, number in numbers.items()})
 
     def _set(self, part: str, value: Any) -> None:
@@ -122,7 +115,7 @@ class Schema:
         _refuse_repeats("context column", self.context)
         for part in ("truth", "unwanted", "graded"):
             for name in getattr(self, part):
-                known_objective(part, name, self.names)
+                values.known_objective(part, name, self.names)
         _refuse_repeats("unwanted objective", self.unwanted)
         _refuse_repeats("graded objective", self.graded)
         check_kinds(self.names, self.graded, self.given, self.position)
@@ -184,7 +177,7 @@ class Schema:
         Raises:
             UsageError: An objective is unknown, a weight is not finite, or all are 0.
         """
-        vector = vector_with("weights", self.names, self.weights, changes, 1.0)
+        vector = values.vector_with("weights", self.names, self.weights, changes, 1.0)
         against = np.isin(self.names, self.unwanted)
         return np.where(against, -np.abs(vector), vector) if against.any() else vector
 
@@ -199,15 +192,15 @@ class Schema:
         """Return what an event of each objective is worth, or None if nothing says so."""
         if changes is None and not self.value:
             return None
-        worth = vector_with("value", self.names, self.value, changes, 0.0)
-        refuse_gains(self.unwanted, worth, self.names)
+        worth = values.vector_with("value", self.names, self.value, changes, 0.0)
+        values.refuse_gains(self.unwanted, worth, self.names)
         return worth
 
     def subset(self, names: Iterable[str]) -> Self:
         """Return the schema of some objectives only."""
         names = _columns("names", names)
         for name in names:
-            known_objective("names", name, self.names)
+            values.known_objective("names", name, self.names)
         objectives = {k: self.objectives[k] for k in names}
         scores = set(objectives.values())
         return replace(
@@ -303,7 +296,7 @@ class Schema:
 
 
 def _names(part: str, value: Any) -> dict[str, str]:
-    mapping = checked_mapping(part, value)
+    mapping = values.checked_mapping(part, value)
     _columns(part, [*mapping, *mapping.values()])
     return mapping
 

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts.options import (
-    gathered,
-    listed_option,
-    parse_names,
-    parse_pairs,
-    parse_words,
-    path_option,
-)
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.table_options import Tables
 from harmonrank.support.errors import UsageError
 
@@ -29,37 +22,37 @@ SCHEMA = "schema.toml"
 
 
 def _tuple(text: str) -> tuple[str, ...]:
-    return tuple(parse_names(text))
+    return tuple(options.parse_names(text))
 
 
 _PARTS: dict[str, Callable[[str], Any]] = {
     "context": _tuple,
     "request": str,
     "time": str,
-    "scale": partial(parse_words, option="--scale", example="p_buy=percent"),
+    "scale": partial(options.parse_words, option="--scale", example="p_buy=percent"),
     "sample_weight": str,
     "unwanted": _tuple,
     "graded": _tuple,
-    "given": partial(parse_words, option="--given", example="order=click"),
+    "given": partial(options.parse_words, option="--given", example="order=click"),
     "position": str,
     "missing": str,
-    "weights": parse_pairs,
-    "value": partial(parse_pairs, option="--value"),
+    "weights": options.parse_pairs,
+    "value": partial(options.parse_pairs, option="--value"),
 }
 """How the text of an option becomes a part of the schema."""
 
 _OPTIONS = (
-    path_option("--schema", help="TOML file that names columns; else a schema.toml near."),
-    listed_option("--scores", "A,B", "Score column of each objective."),
-    listed_option("--labels", "A,B", "Label column of each objective."),
-    listed_option("--context", "A,B", "Context columns."),
+    options.path_option("--schema", help="TOML file that names columns; else a schema.toml near."),
+    options.listed_option("--scores", "A,B", "Score column of each objective."),
+    options.listed_option("--labels", "A,B", "Label column of each objective."),
+    options.listed_option("--context", "A,B", "Context columns."),
     click.option("--request", metavar="A", help="Request column."),
     click.option("--time", metavar="A", help="Column of times."),
-    listed_option("--scale", "A=percent", "Scales of score columns."),
+    options.listed_option("--scale", "A=percent", "Scales of score columns."),
     click.option("--sample-weight", metavar="A", help="Column of row weights."),
-    listed_option("--unwanted", "A,B", "Objectives that count against a row."),
-    listed_option("--graded", "A,B", "Objectives whose label is a number."),
-    listed_option("--given", "A=B", "Objectives shown only where B happened."),
+    options.listed_option("--unwanted", "A,B", "Objectives that count against a row."),
+    options.listed_option("--graded", "A,B", "Objectives whose label is a number."),
+    options.listed_option("--given", "A=B", "Objectives shown only where B happened."),
     click.option(
         "--position", metavar="A", help="Column of the place in its request, from the top."
     ),
@@ -68,10 +61,10 @@ _OPTIONS = (
         type=click.Choice(["allow", "error"]),
         help="Allow scores that are null or NaN (as the schema, if left out), or refuse them.",
     ),
-    listed_option(
+    options.listed_option(
         "--weights", "A=2,B=1", "What an objective's AUC counts; as in the schema, or else 1."
     ),
-    listed_option(
+    options.listed_option(
         "--value", "A=10,B=1", "What an event is worth, in place of --weights; 0 if not given."
     ),
 )
@@ -124,7 +117,7 @@ class ColumnChoice:
                 "Name the columns: --schema FILE, or --scores A,B with --labels A,B; "
                 "`harmonrank init TABLE` writes such a file."
             )
-        score_names, label_names = parse_names(scores), parse_names(labels)
+        score_names, label_names = options.parse_names(scores), options.parse_names(labels)
         if len(score_names) != len(label_names):
             raise UsageError(
                 f"--scores and --labels must name as many columns. Got {len(score_names)} "
@@ -136,7 +129,7 @@ class ColumnChoice:
         return Schema(dict(zip(label_names, score_names, strict=True)))
 
 
-column_options = gathered(
+column_options = options.gathered(
     "columns",
     lambda **given: ColumnChoice(given),
     *_OPTIONS,

@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.column_options import SCHEMA, ColumnChoice, column_options
-from harmonrank.cli.parts.options import (
-    gathered,
-    method_option,
-    numbers,
-    parse_settings,
-    path_option,
-    seed_option,
-    settings_option,
-    whole,
-)
 from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import DataError, UsageError
 
@@ -54,7 +45,7 @@ class StreamChoice:
         from harmonrank.streaming.config import LearnerSettings, StreamConfig
         from harmonrank.support.options import checked_options
 
-        given = parse_settings(self.settings)
+        given = options.parse_settings(self.settings)
         ours = {"guard_share", "guard_rows", "quality_batches"}
         learners = {field.name for field in fields(LearnerSettings)}
         learner = checked_options("a learner", LearnerSettings, _taken(given, learners))
@@ -93,7 +84,7 @@ class StreamChoice:
         return columns.schema(quiet=quiet)
 
 
-stream_options = gathered(
+stream_options = options.gathered(
     "choice",
     StreamChoice,
     click.option(
@@ -102,11 +93,11 @@ stream_options = gathered(
         metavar="DIR|URL",
         help="Events: a folder that grows, or redis://host:port/db/stream?group=NAME.",
     ),
-    path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
+    options.path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
     column_options,
-    method_option("--method", "harmonrank", "A way to fuse"),
-    settings_option("An option of the method, or of the learner such as passes=20"),
-    seed_option,
+    options.method_option("--method", "harmonrank", "A way to fuse"),
+    options.settings_option("An option of the method, or of the learner such as passes=20"),
+    options.seed_option,
     click.option(
         "--every",
         default="1h",
@@ -135,8 +126,8 @@ stream_options = gathered(
         metavar="TIME",
         help="How long to retry what fails; 1m with --once or --backfill, else forever.",
     ),
-    setting("--chunk", type=whole(1), default=100_000, help="Events read at once."),
-    numbers,
+    setting("--chunk", type=options.whole(1), default=100_000, help="Events read at once."),
+    options.numbers,
 )
 """Adds the options that say what is learned from which events; the verb gets a `choice`."""
 

@@ -35,22 +35,10 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.streaming.config import Windows
+from harmonrank.streaming.join import intervals
 from harmonrank.streaming.join import kernels as code
 from harmonrank.streaming.join.aside import REASONS, Aside, AsidePart
-from harmonrank.streaming.join.intervals import (
-    HELD,
-    LABELS,
-    Batch,
-    Exposures,
-    IntervalRecord,
-    JoinRecord,
-    OpenInterval,
-    Read,
-    restored_held,
-    restored_shown,
-    rows_of,
-    segment_name,
-)
+from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, Read
 from harmonrank.streaming.join.kernels import Limits, walk
 from harmonrank.streaming.join.tables import Arrived, HeldTable, ShownTable
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
@@ -171,9 +159,9 @@ class Join:
     def _show(self, arrived: Arrived, rows: np.ndarray) -> None:
         numbers = self._shown.numbered(len(rows))
         shown = arrived.events.select(*EVENT_COLUMNS[1:], *self._form.columns)
-        intervals = self._open(arrived.arrays.time[rows])
-        for number in np.unique(intervals).tolist():
-            chosen = np.flatnonzero(intervals == number)
+        opened = self._open(arrived.arrays.time[rows])
+        for number in np.unique(opened).tolist():
+            chosen = np.flatnonzero(opened == number)
             self._intervals[number].show(shown[rows[chosen]], numbers[chosen])
 
     def _hold(self, arrived: Arrived, rows: np.ndarray) -> None:
@@ -221,7 +209,7 @@ class Join:
             if closes:
                 self._close(number)
             elif self._intervals[number].rows:
-                rows = rows_of(self._schema, self._intervals[number].frame(), None)
+                rows = intervals.rows_of(self._schema, self._intervals[number].frame(), None)
                 self._ready.append(Exposures(*self._span(number), rows))
 
     def _span(self, number: int) -> tuple[datetime, datetime]:
@@ -232,7 +220,7 @@ class Join:
         interval = self._intervals.pop(number)
         if interval.rows:
             labels = self._shown.labels(interval.numbers)
-            rows = rows_of(self._schema, interval.frame(), labels)
+            rows = intervals.rows_of(self._schema, interval.frame(), labels)
             self._ready.append(Batch(*self._span(number), rows))
             self._counts.update(rows=rows.height)
         numbers, every = self._held.waiting, self._limits.every
@@ -258,27 +246,31 @@ class Join:
         """Return what was set aside since the last call: its `reason`, a `detail`, the event."""
         return self._aside.take()
 
-    def record(self) -> JoinRecord:
+    def record(self) -> intervals.JoinRecord:
         """Return what `frames` do not tell of its state."""
         shown = [
-            IntervalRecord(number, [level for level, _ in interval.to_save()])
+            intervals.IntervalRecord(number, [level for level, _ in interval.to_save()])
             for number, interval in sorted(self._intervals.items())
             if interval.rows
         ]
-        return JoinRecord(self._newest, self.counts, shown, bool(len(self._held.waiting)))
+        return intervals.JoinRecord(self._newest, self.counts, shown, bool(len(self._held.waiting)))
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return the frames of its state; those that have not changed are the same objects."""
         assert not self._ready, "what is ready is given out before a join is saved"
         labels, waiting = self._shown.labels(self._open_numbers()), self._held.waiting
-        frames = {LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})}
+        frames = {
+            intervals.LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})
+        }
         for number, interval in self._intervals.items():
             for k, (_, frame) in enumerate(interval.to_save()):
-                frames[segment_name(number, k)] = frame
-        return frames | ({HELD: self._held_frame(waiting)} if len(waiting) else {})
+                frames[intervals.segment_name(number, k)] = frame
+        return frames | ({intervals.HELD: self._held_frame(waiting)} if len(waiting) else {})
 
     @classmethod
-    def restored(cls, record: JoinRecord, schema: Schema, windows: Windows, read: Read) -> Self:
+    def restored(
+        cls, record: intervals.JoinRecord, schema: Schema, windows: Windows, read: Read
+    ) -> Self:
         """Return the join of a record and of frames, which are read by name.
 
         Raises:
@@ -287,9 +279,9 @@ class Join:
         join = cls(schema, windows)
         join._newest = record.newest
         join._counts.update(record.counts)
-        join._intervals = restored_shown(record, join._shown, join._limits.every, read)
+        join._intervals = intervals.restored_shown(record, join._shown, join._limits.every, read)
         if record.held:
-            held = restored_held(join._held, schema, read)
+            held = intervals.restored_held(join._held, schema, read)
             join._held_rows.append(held)
             join._open(join._held.times(held["number"].to_numpy()))
         return join
