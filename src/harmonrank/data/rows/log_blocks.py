@@ -1,14 +1,6 @@
 """Blocks of a log: in memory, or of a parquet table as checked logs that are read when needed."""
 
-__all__ = [
-    "FileBlocks",
-    "LogBlocks",
-    "MemoryBlocks",
-    "RowChoice",
-    "log_blocks",
-    "memory_limit",
-    "needed_memory",
-]
+__all__ = ["FileBlocks", "LogBlocks", "MemoryBlocks", "log_blocks", "memory_limit", "needed_memory"]
 
 import re
 from abc import abstractmethod

@@ -8,14 +8,7 @@ It fits its method afresh on the newest rows. A method that can goes on from suc
 of the new rows alone: the default by sums, a network from its weights (`Continuation`).
 """
 
-__all__ = [
-    "Continuation",
-    "LearnerRecipe",
-    "LearnerRecord",
-    "StreamLearner",
-    "looked_at",
-    "new_learner",
-]
+__all__ = ["LearnerRecipe", "LearnerRecord", "StreamLearner", "looked_at", "new_learner"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
