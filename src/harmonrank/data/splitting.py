@@ -23,11 +23,11 @@ class Cut:
     """How a table is cut.
 
     Attributes:
-        by: The newest rows are tested on, or requests that a hash of their ids chooses.
-        test_share: Of all rows, or of requests; 0.2 if there is no `test_from` either.
-        test_from: Rows from this time on are tested on, such as 2026-11-01.
-        valid_share: Of all rows, the newest before those, or of requests.
-        seed: Of the hash.
+        by: Test on the newest rows, or on requests that a hash of their ids chooses.
+        test_share: Share of rows, or of requests, to test on; 0.2 if there is no `test_from`.
+        test_from: Test on the rows from this time on, such as 2026-11-01.
+        valid_share: Share of rows to validate on, the newest before those, or of requests.
+        seed: Decides the hash.
     """
 
     by: Literal["time", "request"]
@@ -38,7 +38,7 @@ class Cut:
 
     def __post_init__(self) -> None:
         if self.test_from is not None and (self.by != "time" or self.test_share is not None):
-            raise UsageError("A cut from a time on is one by time, and has no share of test rows.")
+            raise UsageError("`test_from` cuts by time, and takes no share of test rows.")
         test = self.share
         if not (0 < test < 1 and 0 <= self.valid_share < 1 and test + self.valid_share < 1):
             raise UsageError(

@@ -22,7 +22,7 @@ from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.files import new_file, read_json, write_json
 
 _EACH = 32
-"""Rows that a request adds at most."""
+"""Most rows that a request adds."""
 _FORM, _ROWS, _COUNTS = "sample.json", "sample.rows", "sample.counts"
 SAMPLE = "sample.parquet"
 _FEWEST = 1000

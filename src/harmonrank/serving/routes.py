@@ -79,12 +79,12 @@ class Route:
 
     Attributes:
         answer: What is called.
-        about: What the OpenAPI document says of it; nothing of files of the page.
+        about: What the OpenAPI document says of it; empty for files of the page.
         method: GET also answers HEAD.
         bodies: What is sent: one of these structs, as JSON.
         gives: What comes back, as far as structs say it: one of these.
         answers: The content types of answers.
-        counted: Under which name answers are counted.
+        counted: The name under which answers are counted.
         open: Whether it needs no key: who checks that a service is up has none, and neither has
             the page, which asks for it.
     """

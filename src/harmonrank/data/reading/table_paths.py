@@ -66,8 +66,8 @@ def table_paths(source: Paths) -> tuple[str, tuple[TableFile, ...]]:
     """Return the kind of the files that a source stands for, and the files in their order.
 
     The files of a folder, at any depth, and of a glob are sorted by name; a list keeps its order.
-    Of a folder or a glob, what begins with a dot or an underscore is left out, as writers call
-    files so that are not complete or hold no rows; of a folder also what has no known ending.
+    Names that begin with a dot or an underscore are left out, as writers use them for files that
+    are incomplete or hold no rows. In a folder, names without a known ending are left out too.
 
     Raises:
         DataError: There is no such file, none in a folder, or there are several kinds of them.

@@ -17,9 +17,9 @@ What is late, a duplicate, unmatched or malformed is counted, and set aside with
 Feedback of value 0 says nothing, and is counted only.
 
 State is bounded by the windows: exposures and held feedback of open intervals. On disk they are
-append-only segments per interval, each written once and linked by later commits,
-beside bits of labels and of feedback that still waits (`join_saved`). Feedback that
-counted is a bit and nothing else.
+append-only segments per interval, each written once and linked by later commits, beside the labels
+of open exposures and the feedback that still waits (`intervals`). Feedback that counted is a label
+and nothing else.
 """
 
 __all__ = ["Batch", "Exposures", "Join"]

@@ -148,11 +148,11 @@ def _module(address: str) -> Any:
 
 
 class Period(NamedTuple):
-    """What of a source's events is replayed.
+    """Which events of a source are replayed.
 
     Attributes:
-        since: Events before it are left out; None is the beginning.
-        until: It ends before the first event as late as this; None is the end of what is there.
+        since: Events before this time are left out; None means the beginning.
+        until: The replay ends before the first event as late as this; None means the last event.
     """
 
     since: datetime | None = None
