@@ -70,15 +70,9 @@ def command(
             text = lambda: stream_metrics(totals)  # noqa: E731
             show.line(f"Metrics: {stack.enter_context(metrics_endpoint(metrics, text))}")
         stop = stack.enter_context(stopped_by_signals())
+        address, state = choice.source, choice.state
         for event in stream(
-            choice.source,
-            schema,
-            config,
-            choice.state,
-            registry=registry,
-            loop=loop,
-            stop=stop,
-            period=period,
+            address, schema, config, state, registry=registry, loop=loop, stop=stop, period=period
         ):
             show.event(event)
 

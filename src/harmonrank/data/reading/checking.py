@@ -49,7 +49,7 @@ class TableCheck:
             return
         inside = (values >= low) & (values <= high) if bounded else _finite(values)
         inside = inside | is_lost(values) if missing else _known(inside)
-        remedy = _question(name, values) if scale == "probability" and not inside.all() else None
+        remedy = _question(name, values) if scale == "probability" and not inside.all() else ""
         rule = f"must lie in {between}" if bounded else "must be finite"
         self._refuse(column, values, inside, rule, remedy)
 
@@ -171,12 +171,7 @@ class TableCheck:
         return None
 
     def _refuse(
-        self,
-        column: str,
-        values: pl.Series,
-        allowed: pl.Series,
-        rule: str,
-        remedy: str | None = None,
+        self, column: str, values: pl.Series, allowed: pl.Series, rule: str, remedy: str = ""
     ) -> bool:
         """Note the rows that are not allowed, or of which it is null; tell if there is none."""
         allowed = _known(allowed)
@@ -217,12 +212,12 @@ def is_lost(values: pl.Series) -> pl.Series:
     return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()
 
 
-def _question(name: str, series: pl.Series) -> str | None:
+def _question(name: str, series: pl.Series) -> str:
     """Return what to do about scores that look like those of another scale, if they do."""
     values = series.cast(pl.Float64).to_numpy()
     scale = guess_scale(values)
     if scale == "probability":
-        return None
+        return ""
     finite = values[np.isfinite(values)]
     like = "no probability" if scale == "any" else scale
     return (

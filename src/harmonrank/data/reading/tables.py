@@ -106,7 +106,7 @@ class Faults:
         raise DataError(f"{self.table} has {len(self._faults)} faults:{''.join(lines)}")
 
 
-def offence(values: Any, rows: Any, first_row: int = 0, remedy: str | None = None) -> str:
+def offence(values: Any, rows: Any, first_row: int = 0, remedy: str = "") -> str:
     """Return how a sentence about values that are not allowed ends.
 
     >>> offence([0.1, None, 7.0], [1, 2], first_row=100)

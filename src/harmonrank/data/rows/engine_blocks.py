@@ -37,7 +37,8 @@ SENDERS = 32
 _AT_ONCE = 16  # Blocks whose results a worker sends together.
 _numbers = count()
 
-_Stage = tuple[int, Callable[..., Any], Sequence[Any] | None, tuple[Any, ...]]
+_Work = Callable[..., Any]
+_Stages = tuple[tuple[int, _Work, Sequence[Any] | None, tuple[Any, ...]], ...]
 """What was made of blocks: its own number, the function, what each block and what all are given."""
 
 
@@ -57,7 +58,7 @@ class EngineBlocks(Blocks[Block]):
         self._workers: list[tuple[range, Resident]] = [
             (numbers, engine.keep(_WorkerBlocks, shared, numbers)) for numbers in ranges
         ]
-        self._stages: tuple[_Stage, ...] = ()
+        self._stages: _Stages = ()
         self._made = engine.put(self._stages)
 
     def __len__(self) -> int:
@@ -128,7 +129,7 @@ class _WorkerBlocks:
         self._source, self._numbers = source, numbers
         self._known: dict[int, Blocks[Any]] = {}
 
-    def block(self, stages: tuple[_Stage, ...], number: int) -> Any:
+    def block(self, stages: _Stages, number: int) -> Any:
         """Return what these stages have made of a block; what is not there yet is made now."""
         held = isinstance(self._source, HeldBlocks)
         if not stages:
@@ -146,12 +147,7 @@ class _WorkerBlocks:
 
 
 def _work_on(
-    worker: _WorkerBlocks,
-    stages: tuple[_Stage, ...],
-    numbers: range,
-    work: Callable[..., Any],
-    own: Sequence[Any] | None,
-    *given: Any,
+    worker: _WorkerBlocks, stages: _Stages, numbers: range, work: _Work, own: Any, *given: Any
 ) -> list[Any]:
     mine = [()] * len(numbers) if own is None else [(value,) for value in own]
     pairs = zip(numbers, mine, strict=True)
@@ -159,11 +155,7 @@ def _work_on(
 
 
 def _add_up(
-    worker: _WorkerBlocks,
-    stages: tuple[_Stage, ...],
-    numbers: range,
-    work: Callable[..., Any],
-    *given: Any,
+    worker: _WorkerBlocks, stages: _Stages, numbers: range, work: _Work, *given: Any
 ) -> list[PartSum]:
     tree = SumTree()
     for number in numbers:

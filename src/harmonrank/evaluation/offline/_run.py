@@ -59,7 +59,21 @@ def offline(
     mine = _Policy(logged, model.score(logged.log, weights=weights, value=value), k, worth)
     against = Baseline.read(table, against) if isinstance(against, str) else against
     other, name = _other(logged, against, k, worth)
-    return _result(model.name, name, k, logged, mine, other)
+    names, values = list(logged.log.schema.names), mine.values
+    objectives = _objectives(names, values, None if other is None else other.values)
+    if mine.worth is not None:
+        objectives += _objectives(["value"], mine.worth, None if other is None else other.worth)
+    return OfflineResult(
+        model.name,
+        name,
+        k,
+        len(values.total),
+        logged.randomised,
+        values.support,
+        mine.largest,
+        tuple(objectives),
+        tuple(_warnings(model.name, k, logged, values, objectives)),
+    )
 
 
 class _Policy:
@@ -128,32 +142,6 @@ def _other(
     return _Policy(logged, -last.astype(np.float64), k, worth, only_shown=True), AS_SHOWN
 
 
-def _result(
-    model: str,
-    against: str | None,
-    k: int,
-    logged: LoggedRequests,
-    mine: _Policy,
-    other: _Policy | None,
-) -> OfflineResult:
-    names = list(logged.log.schema.names)
-    objectives = _objectives(names, mine.values, None if other is None else other.values)
-    if mine.worth is not None:
-        objectives += _objectives(["value"], mine.worth, None if other is None else other.worth)
-    values = mine.values
-    return OfflineResult(
-        model,
-        against,
-        k,
-        len(values.total),
-        logged.randomised,
-        values.support,
-        mine.largest,
-        tuple(objectives),
-        tuple(_warnings(model, k, logged, values, objectives)),
-    )
-
-
 def _objectives(
     names: list[str], mine: LoggedValues, other: LoggedValues | None
 ) -> list[OfflineObjective]:
@@ -162,18 +150,8 @@ def _objectives(
     lifts: tuple[tuple[Interval | None, ...], ...] = (current, current)
     if other is not None:
         current, lifts = other.intervals()[1], mine.lifts(other)
-    return [
-        OfflineObjective(
-            name,
-            snips[m],
-            robust[m],
-            float(mine.effective[m]),
-            current[m],
-            lifts[0][m],
-            lifts[1][m],
-        )
-        for m, name in enumerate(names)
-    ]
+    columns = zip(names, snips, robust, mine.effective.tolist(), current, *lifts, strict=True)
+    return [OfflineObjective(*column) for column in columns]
 
 
 def _warnings(

@@ -119,7 +119,7 @@ class Join:
             zero=_number(kind == code.ZERO),
         )
         for first, last in self._walks(arrived.watermark):
-            self._walk(arrived, first, last)
+            self._walk(arrived.part(first, last))
             self._pass(int(arrived.watermark[first]), int(arrived.watermark[last]))
         self._newest = arrived.newest
 
@@ -131,29 +131,19 @@ class Join:
         bounds = [0, *cuts.tolist(), len(watermark) - 1]
         yield from ((a, b) for a, b in pairwise(bounds) if a < b)
 
-    def _walk(self, arrived: Arrived, first: int, last: int) -> None:
+    def _walk(self, arrived: Arrived) -> None:
         """Take events between which no interval closes."""
-        shown, held, kind = self._shown, self._held, arrived.arrays.kind[first:last]
+        shown, held, kind = self._shown, self._held, arrived.arrays.kind
         answers = _number(kind == code.FEEDBACK)
         shown.reserve(_number(kind == code.EXPOSURE), self._open_numbers)
         held.reserve(answers, lambda: held.waiting)
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)
-        count = walk(
-            first,
-            last,
-            arrived.arrays,
-            self._limits.waits,
-            shown.arrays,
-            shown.following,
-            held.arrays,
-            held.following,
-            arrived.outcome,
-            settled,
-        )
-        outcome = arrived.outcome[first:last]
-        self._show(arrived, first + np.flatnonzero(outcome == code.ACCEPTED))
-        self._hold(arrived, first + np.flatnonzero(outcome == code.HELD))
-        self._set_aside(arrived, first + np.flatnonzero(outcome > code.HELD), settled[:count])
+        tables = shown.arrays, shown.following, held.arrays, held.following
+        outcome = arrived.outcome
+        count = walk(arrived.arrays, self._limits.waits, *tables, outcome, settled)
+        self._show(arrived, np.flatnonzero(outcome == code.ACCEPTED))
+        self._hold(arrived, np.flatnonzero(outcome == code.HELD))
+        self._set_aside(arrived, np.flatnonzero(outcome > code.HELD), settled[:count])
         self._counts.update(counted=_number(outcome == code.COUNTED))
 
     def _show(self, arrived: Arrived, rows: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 __all__ = ["Arrived", "HeldTable", "ShownTable", "keys_of"]
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -172,16 +172,17 @@ class Arrived:
         closed = (watermark - limits.longest) // limits.every * limits.every
         names = pl.Enum(list(objectives))
         objective = events["objective"].cast(names, strict=False).to_physical()
-        arrays = code.EventArrays(
-            kind,
-            keys_of(events),
-            times,
-            watermark[:-1],
-            closed[:-1],
-            objective.cast(pl.Int64).fill_null(0).to_numpy(),
-        )
+        known = objective.cast(pl.Int64).fill_null(0).to_numpy()
+        keys, before = keys_of(events), watermark[:-1]
+        arrays = code.EventArrays(kind, keys, times, before, closed[:-1], known)
         outcome = np.where(kind == code.BROKEN, code.MALFORMED, code.IGNORED).astype(np.int8)
         return cls(events, arrays, outcome, watermark, int(latest[-1]))
+
+    def part(self, first: int, last: int) -> Self:
+        """Return some of the events; the watermark stays that of all."""
+        arrays = code.EventArrays(*(array[first:last] for array in self.arrays))
+        part, outcome = self.events[first:last], self.outcome[first:last]
+        return replace(self, events=part, arrays=arrays, outcome=outcome)
 
 
 def _kinds(events: pl.DataFrame) -> np.ndarray:

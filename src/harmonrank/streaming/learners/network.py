@@ -115,13 +115,7 @@ class NetworkContinuation:
 
     @classmethod
     def begun(
-        cls,
-        model: NeuralMethod,
-        window: Log,
-        settings: LearnerSettings,
-        *,
-        seed: int,
-        at: datetime,  # noqa: ARG003
+        cls, model: NeuralMethod, window: Log, settings: LearnerSettings, *, seed: int, **_: Any
     ) -> Self:
         """Return what goes on from a first fit on all rows so far."""
         replay = Replay(settings.replay_rows).with_rows(window, seed=seed)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import ContextEncoder, Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
 from harmonrank.model.linear.heads import Heads, head_sizes
@@ -41,13 +41,7 @@ class Sums:
 
     @classmethod
     def begun(
-        cls,
-        model: HarmonRank,
-        window: Log,
-        settings: LearnerSettings,
-        *,
-        seed: int,  # noqa: ARG003
-        at: datetime,
+        cls, model: HarmonRank, window: Log, settings: LearnerSettings, *, at: datetime, **_: Any
     ) -> Self | None:
         """Return the sums of a fit on all rows so far; None while they are few."""
         if window.rows < settings.opening_rows:
@@ -56,10 +50,7 @@ class Sums:
         one = None if half_life == "never" else half_life
         running = RunningHeads.of(
             model.state.heads,
-            score_logit(log.scores),
-            log.codes(model.fitted.encoder),
-            log.known_labels(),
-            log.sample_weight,
+            *_inputs(log, model.fitted.encoder),
             time=_hours(at),
             half_lives=HALF_LIVES if one == "auto" else (one,),
             reservoir_rows=settings.reservoir_rows,
@@ -72,13 +63,7 @@ class Sums:
         encoder = model.fitted.encoder.grown(log.context, MOST_VALUES)
         if encoder.slots != model.fitted.encoder.slots:
             running = running.recoded(encoder.recoding(model.fitted.encoder), encoder.slots)
-        running = running.learned(
-            score_logit(log.scores),
-            log.codes(encoder),
-            log.known_labels(),
-            log.sample_weight,
-            _hours(at),
-        )
+        running = running.learned(*_inputs(log, encoder), _hours(at))
         fitted = model.fitted.grown(encoder, running.prevalence)
         if log.rows >= _REFERENCE_ROWS:
             fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
@@ -127,6 +112,12 @@ def _read_running(path: Path, parts: Any, heads: Heads) -> RunningHeads:
         raise DataError("The sums of the state know other context values than its model.")
     running.check()
     return running
+
+
+def _inputs(log: Log, encoder: ContextEncoder) -> tuple[Any, Any, Any, Any]:
+    """Return coordinates, codes, labels and weights, as the heads learn from them."""
+    labels, weight = log.known_labels(), log.sample_weight
+    return score_logit(log.scores), log.codes(encoder), labels, weight
 
 
 def _hours(at: datetime) -> float:
