@@ -68,19 +68,11 @@ def command(
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
+    how: dict[str, Any] = {"valid": valid, "seed": seed, "device": device, "memory": memory}
     started = perf_counter()
     try:
         with engine.used(for_states=model.traits.workers):
-            model.fit(
-                train,
-                schema,
-                valid=valid,
-                seed=seed,
-                device=device,
-                on_event=show.event,
-                checkpoint=checkpoint,
-                memory=memory,
-            )
+            model.fit(train, schema, **how, on_event=show.event, checkpoint=checkpoint)
     except ModelFileError as error:
         raise ModelFileError(f"{error} The option --restart deletes it.") from None
     seconds = perf_counter() - started

@@ -90,15 +90,9 @@ def list_command(registry: "Registry", style: str, show: Show) -> None:
     from harmonrank.support.table import Column, Table
 
     current, versions = registry.current(), registry.versions()
-    columns = (
-        Column("version"),
-        Column("state"),
-        Column("created"),
-        Column("method"),
-        Column("AUC-sum", ".4f"),
-        Column("parent", spare=True),
-        Column("window", spare=True),
-    )
+    facts = map(Column, ("version", "state", "created", "method"))
+    spare = Column("parent", spare=True), Column("window", spare=True)
+    columns = (*facts, Column("AUC-sum", ".4f"), *spare)
     rows = tuple(
         (v.number, _state(v, current), v.created, v.method, _auc_sum(v), v.parent, v.window)
         for v in versions

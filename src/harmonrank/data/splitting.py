@@ -85,12 +85,10 @@ class Split:
         counted = ", ".join(f"{n:,} {name}" for name, n in self.counts.items() if n)
         if self.cut.by == "request":
             return f"Split by request: {counted} rows."
-        crossing = (
-            f"; {self.crossing:,} request{'s' * (self.crossing > 1)} across a boundary went whole "
-            "to the later part"
-            if self.crossing
-            else ""
-        )
+        crossing = ""
+        if self.crossing:
+            requests = f"{self.crossing:,} request{'s' * (self.crossing > 1)}"
+            crossing = f"; {requests} across a boundary went whole to the later part"
         begin = shown_time(self.boundaries[1])
         return f"Split by time, test rows from {begin}: {counted} rows{crossing}."
 

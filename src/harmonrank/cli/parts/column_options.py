@@ -26,16 +26,10 @@ def _tuple(text: str) -> tuple[str, ...]:
 
 
 _PARTS: dict[str, Callable[[str], Any]] = {
-    "context": _tuple,
-    "request": str,
-    "time": str,
+    **dict.fromkeys(("request", "time", "sample_weight", "position", "missing"), str),
+    **dict.fromkeys(("context", "unwanted", "graded"), _tuple),
     "scale": partial(options.parse_words, option="--scale", example="p_buy=percent"),
-    "sample_weight": str,
-    "unwanted": _tuple,
-    "graded": _tuple,
     "given": partial(options.parse_words, option="--given", example="order=click"),
-    "position": str,
-    "missing": str,
     "weights": options.parse_pairs,
     "value": partial(options.parse_pairs, option="--value"),
 }

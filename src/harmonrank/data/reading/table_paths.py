@@ -4,6 +4,7 @@ __all__ = ["Paths", "TableFile", "file_kind", "is_paths", "shown_name", "table_p
 
 import glob
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -18,14 +19,10 @@ Paths = str | Path | Sequence[str | Path]
 TableFile = Path | StoreFile
 """A file of a table, of this machine or of a store."""
 
-_READERS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
+_ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".csv.gz"),
+    "arrow": (".arrow", ".feather", ".ipc"),
 }
 
 
@@ -33,7 +30,8 @@ def file_kind(path: TableFile) -> str:
     """Return parquet, csv or arrow by the file's ending."""
     kind = _kind(path)
     if kind is None:
-        raise DataError(f"'{path}' has no known ending; expected one of {', '.join(_READERS)}.")
+        known = ", ".join(chain(*_ENDINGS.values()))
+        raise DataError(f"'{path}' has no known ending; expected one of {known}.")
     if isinstance(path, StoreFile):
         if kind != "parquet":
             raise DataError(
@@ -52,7 +50,7 @@ def shown_name(name: str | Path) -> str:
 
 def _kind(path: TableFile) -> str | None:
     name = path.name.lower()
-    return next((kind for ending, kind in _READERS.items() if name.endswith(ending)), None)
+    return next((kind for kind, ends in _ENDINGS.items() if name.endswith(ends)), None)
 
 
 def is_paths(source: Any) -> TypeGuard[Paths]:

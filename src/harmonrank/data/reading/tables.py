@@ -24,7 +24,7 @@ from polars.selectors import by_name
 
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.table_files import TableFiles, side_by_side
-from harmonrank.data.reading.table_paths import is_paths, shown_name
+from harmonrank.data.reading.table_paths import Paths, is_paths, shown_name
 from harmonrank.support.errors import DataError, DependencyError, did_you_mean
 from harmonrank.support.extras import remedy
 
@@ -37,17 +37,8 @@ if TYPE_CHECKING:
 _MOST_LISTED = 20
 
 
-Source = Union[
-    str,
-    Path,
-    Sequence[str | Path],
-    pl.DataFrame,
-    pl.LazyFrame,
-    "pd.DataFrame",
-    "pa.Table",
-    "pa.RecordBatch",
-    "Log",
-]
+_Frame = Union[pl.DataFrame, pl.LazyFrame, "pd.DataFrame", "pa.Table", "pa.RecordBatch"]
+Source = Union[Paths, _Frame, "Log"]
 """A path or a URL of parquet, csv or arrow (a file, a folder or a glob), a list of such, a polars,
 pandas or pyarrow table, or a log read before."""
 

@@ -66,15 +66,8 @@ def read_requests(
         _, code, size = np.unique(whole.request, return_inverse=True, return_counts=True)
         propensity, clipped = (np.bincount(code, looked) / size)[code], 0.0
         rows = np.flatnonzero(drawn)
-    return LoggedRequests(
-        whole.take(rows),
-        rows,
-        looked[rows],
-        propensity[rows],
-        predicted[rows],
-        clipped,
-        drawn is not None,
-    )
+    known = looked[rows], propensity[rows], predicted[rows]
+    return LoggedRequests(whole.take(rows), rows, *known, clipped, drawn is not None)
 
 
 def _checked(log: Log) -> Log:

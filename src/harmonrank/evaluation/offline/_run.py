@@ -63,17 +63,9 @@ def offline(
     objectives = _objectives(names, values, None if other is None else other.values)
     if mine.worth is not None:
         objectives += _objectives(["value"], mine.worth, None if other is None else other.worth)
-    return OfflineResult(
-        model.name,
-        name,
-        k,
-        len(values.total),
-        logged.randomised,
-        values.support,
-        mine.largest,
-        tuple(objectives),
-        tuple(_warnings(model.name, k, logged, values, objectives)),
-    )
+    warnings = tuple(_warnings(model.name, k, logged, values, objectives))
+    facts = len(values.total), logged.randomised, values.support, mine.largest
+    return OfflineResult(model.name, name, k, *facts, tuple(objectives), warnings)
 
 
 class _Policy:

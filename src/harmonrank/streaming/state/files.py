@@ -27,7 +27,7 @@ from harmonrank.data import Schema
 from harmonrank.data.reading.parquet import writing
 from harmonrank.registry.registry import now
 from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
+from harmonrank.streaming.loop_events import HistoryRecord
 from harmonrank.support.errors import DataError, OutputError, UsageError, shown
 from harmonrank.support.storage.decoding import check_format, decode_json
 from harmonrank.support.storage.files import new_file, read_json, write_json
@@ -38,8 +38,6 @@ SETTINGS = "stream.json"
 FORMAT = 2
 HISTORY = "history.jsonl"
 """The file of a state with a line for every interval and every batch."""
-HistoryRecord = IntervalCompleted | BatchLearned
-"""What a line holds."""
 ASIDE = "aside"
 """The folder of a state with events that were set aside."""
 _MOST = 100_000

@@ -228,13 +228,9 @@ def _restored(
         record.join, schema, config, lambda name: commits.read(f"join-{name}.parquet", read_frame)
     )
     kinds = {step.kind: step for step in (Batch, Exposures)}
-    return StreamState(
-        identity,
-        commits,
-        join,
-        training,
+    steps = [kinds[s.kind](s.start, s.end, rows(s.kind, s.start)) for s in record.steps]
+    history, aside = (
         History(folder, record.history),
         AsideFiles(folder, commits.number, frame(_ASIDE)),
-        record,
-        [kinds[s.kind](s.start, s.end, rows(s.kind, s.start)) for s in record.steps],
     )
+    return StreamState(identity, commits, join, training, history, aside, record, steps)
