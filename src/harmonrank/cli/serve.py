@@ -85,11 +85,7 @@ def command(
     if warm:
         _warm(target, show)
         return
-    given = {
-        "target": str(target),
-        "points": dict(_point(text) for text in points),
-        **settings,
-    }
+    given = {"target": str(target), "points": dict(_point(text) for text in points), **settings}
     config = ServeConfig(**checked_options("serve", ServeConfig, given))
 
     def on_ready(address: str) -> None:

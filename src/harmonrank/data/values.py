@@ -19,6 +19,7 @@ import numpy as np
 
 from harmonrank.support.errors import UsageError, did_you_mean, shown
 
+_Part = Literal["weights", "value"]
 _LARGEST = 1e100
 _EXAMPLES = {"weights": "{'buy': 2.0}", "value": "{'buy': 2.0}", "scale": "{'p_buy': 'percent'}"}
 
@@ -27,11 +28,7 @@ LAST_PLACE = 2**31 - 1
 
 
 def vector_with(
-    part: Literal["weights", "value"],
-    names: Sequence[str],
-    known: Mapping[str, Any],
-    changes: Any,
-    missing: float,
+    part: _Part, names: Sequence[str], known: Mapping[str, Any], changes: Any, missing: float
 ) -> np.ndarray:
     """Return a number for each objective, after some are changed.
 

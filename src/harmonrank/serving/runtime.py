@@ -16,6 +16,7 @@ from harmonrank.fusion.weights import point_of
 from harmonrank.support.errors import DataError, UsageError
 
 FUSED = "fused"
+Weights = Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,7 @@ class Runtime:
             self.score(Candidates(single, unknown))
             self.score(Candidates(single, {}, own), probabilities=self.has_probabilities)
 
-    def weights(
-        self, weights: Mapping[str, float] | None, point: str | None
-    ) -> dict[str, float] | None:
+    def weights(self, weights: Weights, point: str | None) -> dict[str, float] | None:
         """Return the weights of a call: those of an operating point, then its own."""
         if point is None:
             return None if weights is None else dict(weights)
@@ -94,9 +93,9 @@ class Runtime:
     def score(
         self,
         candidates: Candidates,
-        weights: Mapping[str, float] | None = None,
+        weights: Weights = None,
         *,
-        value: Mapping[str, float] | None = None,
+        value: Weights = None,
         probabilities: bool = False,
     ) -> Scored:
         """Score candidates as `model.score` scores a table of them, to the last bit."""
@@ -114,12 +113,7 @@ class Runtime:
             )
         return Scored(fused, model.probabilities(log))
 
-    def shares(
-        self,
-        p: np.ndarray,
-        weights: Mapping[str, float] | None,
-        value: Mapping[str, float] | None = None,
-    ) -> np.ndarray:
+    def shares(self, p: np.ndarray, weights: Weights, value: Weights = None) -> np.ndarray:
         """Return what part of the fused score each objective contributes, (n, objectives).
 
         w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and

@@ -43,12 +43,8 @@ OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
 Rows = Annotated[int, Meta(ge=1, le=10_000_000)]
 _LOUD = {
-    "internal error": "error",
-    "reload refused": "error",
-    "upstream replaced": "warning",
-    "recalibration refused": "warning",
-    "worker died": "warning",
-    "worker not started": "error",
+    **dict.fromkeys(("internal error", "reload refused", "worker not started"), "error"),
+    **dict.fromkeys(("upstream replaced", "recalibration refused", "worker died"), "warning"),
 }
 
 

@@ -60,10 +60,7 @@ def count_option(
 
 
 def gathered(
-    name: str,
-    make: Callable[..., Any],
-    *options: Callable[[Any], Any],
-    parts: Iterable[str] | None = None,
+    name: str, make: Callable[..., Any], *options: Callable[[Any], Any], parts: Iterable[str] = ()
 ) -> Callable[[F], F]:
     """Return options whose values a verb gets as one object.
 
@@ -73,7 +70,7 @@ def gathered(
         options: In the order of the help.
         parts: The names of the values; those of the arguments of `make` if left out.
     """
-    own = tuple(parts or signature(make).parameters)
+    own = tuple(parts) or tuple(signature(make).parameters)
 
     def add(function: F) -> F:
         @wraps(function)

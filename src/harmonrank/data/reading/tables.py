@@ -118,11 +118,7 @@ def offence(values: Any, rows: Any, first_row: int = 0, remedy: str = "") -> str
 
 
 def open_table(
-    source: Source,
-    columns: Sequence[str] | None,
-    *,
-    rows: int | None = None,
-    empty: bool = False,
+    source: Source, columns: Sequence[str] | None, *, rows: int | None = None, empty: bool = False
 ) -> pl.DataFrame:
     """Return the rows of a file or data frame, in order.
 

@@ -63,7 +63,7 @@ def offline(
     objectives = _objectives(names, values, None if other is None else other.values)
     if mine.worth is not None:
         objectives += _objectives(["value"], mine.worth, None if other is None else other.worth)
-    warnings = tuple(_warnings(model.name, k, logged, values, objectives))
+    warnings = tuple(_warnings(model.name, k, logged, values.support, objectives))
     facts = len(values.total), logged.randomised, values.support, mine.largest
     return OfflineResult(model.name, name, k, *facts, tuple(objectives), warnings)
 
@@ -147,16 +147,12 @@ def _objectives(
 
 
 def _warnings(
-    model: str,
-    k: int,
-    logged: LoggedRequests,
-    values: LoggedValues,
-    objectives: list[OfflineObjective],
+    model: str, k: int, logged: LoggedRequests, support: float, objectives: list[OfflineObjective]
 ) -> list[str]:
     lines = []
-    if values.support < _ENOUGH_SUPPORT:
+    if support < _ENOUGH_SUPPORT:
         lines.append(
-            f"Thin support: {1 - values.support:.0%} of what {model} would show at the first {k} "
+            f"Thin support: {1 - support:.0%} of what {model} would show at the first {k} "
             "places was never shown, so it is only predicted and intervals do not hold; log a "
             "share of requests in random order."
         )
