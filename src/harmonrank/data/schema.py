@@ -14,7 +14,7 @@ import tomli_w
 from harmonrank.data import values
 from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
-from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank.support.errors import DataError, UsageError, refuse_unknown, shown
 from harmonrank.support.options import checked_path
 from harmonrank.support.storage.decoding import read_toml
 
@@ -139,10 +139,9 @@ class Schema:
                 )
 
     def _check_scale(self) -> None:
+        sentence = "`scale` names '{}', which is no score column."
+        refuse_unknown(self.scale, self.score_columns, sentence)
         for name, scale in self.scale.items():
-            if name not in self.score_columns:
-                hint = did_you_mean(name, self.score_columns)
-                raise UsageError(f"`scale` names '{name}', which is no score column. {hint}")
             if scale not in SCALES:
                 raise UsageError(
                     f"The scale of '{name}' must be one of {', '.join(SCALES)}. Got {shown(scale)}."
@@ -270,9 +269,7 @@ class Schema:
                 f"{{'objectives': {{'buy': 'p_buy'}}}}. Got {shown(parts)}."
             )
         known = [f.name for f in fields(cls)]
-        for key in parts:
-            if key not in known:
-                raise DataError(f"A schema has no part '{key}'. {did_you_mean(key, known)}")
+        refuse_unknown(parts, known, "A schema has no part '{}'.", DataError)
         if not isinstance(parts.get("objectives"), Mapping):
             raise DataError('A schema needs [objectives] with lines such as buy = "p_buy".')
         return cls(**parts)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harmonrank.support.errors import UsageError, did_you_mean, shown
+from harmonrank.support.errors import UsageError, refuse_unknown, shown
 
 _Part = Literal["weights", "value"]
 _LARGEST = 1e100
@@ -58,9 +58,7 @@ def vector_with(
 
 def known_objective(part: str, name: str, names: Sequence[str]) -> None:
     """Refuse an objective that is not there."""
-    if name not in names:
-        hint = did_you_mean(name, names)
-        raise UsageError(f"`{part}` names an unknown objective '{name}'. {hint}")
+    refuse_unknown([name], names, f"`{part}` names an unknown objective '{{}}'.")
 
 
 def refuse_gains(unwanted: Sequence[str], worth: np.ndarray, names: Sequence[str]) -> None:

@@ -81,9 +81,7 @@ class RecentRows:
         few = min(candidates.rows, _EACH, size)
         picked = self._rng.integers(0, candidates.rows, few)
         start = int(self._counts[worker]) % size
-        rows: Any = slice(start, start + few)
-        if start + few > size:  # The ring begins again.
-            rows = (start + np.arange(few)) % size
+        rows = (start + np.arange(few)) % size  # At the end the ring begins again.
         self._scores[worker][rows] = candidates.scores[picked]
         if self._encoder.features:
             self._add_context(self._context[worker], rows, picked, candidates)

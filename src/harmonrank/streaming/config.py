@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from harmonrank.support.errors import UsageError, did_you_mean, shown
+from harmonrank.support.errors import UsageError, refuse_unknown, shown
 from harmonrank.support.options import Count, Positive, Seconds, Share, check_fields
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -54,12 +54,8 @@ class Windows:
             UsageError: A window is given for an objective that there is not.
         """
         known = list(objectives)
-        for name in self.windows:
-            if name not in known:
-                raise UsageError(
-                    f"There is a window for '{name}', which is no objective. "
-                    f"{did_you_mean(name, known)}"
-                )
+        sentence = "There is a window for '{}', which is no objective."
+        refuse_unknown(self.windows, known, sentence)
         return max(self.of(name) for name in known)
 
 

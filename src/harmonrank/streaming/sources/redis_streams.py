@@ -26,7 +26,7 @@ from harmonrank.data import Schema
 from harmonrank.streaming.sources.event_reading import read_lines, settled_by, to_lines
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 from harmonrank.streaming.sources.source import EventChunk, Offset
-from harmonrank.support.errors import DataError, SourceError, UsageError, did_you_mean
+from harmonrank.support.errors import DataError, SourceError, UsageError, refuse_unknown
 from harmonrank.support.extras import import_extra
 from harmonrank.support.storage.decoding import decode
 
@@ -80,11 +80,7 @@ class RedisAddress:
             )
         options: dict[str, Any] = dict(parse_qsl(parts.query, keep_blank_values=True))
         known = ("group", "consumer", "batch")
-        for name in options:
-            if name not in known:
-                raise UsageError(
-                    f"The address of a Redis stream has no '{name}'. {did_you_mean(name, known)}"
-                )
+        refuse_unknown(options, known, "The address of a Redis stream has no '{}'.")
         batch = options.get("batch", "500")
         if not batch.isdecimal() or not 1 <= int(batch) <= 100_000:
             raise UsageError(f"`batch` must be a whole number from 1 to 100,000. Got '{batch}'.")
