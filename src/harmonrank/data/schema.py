@@ -201,18 +201,14 @@ class Schema:
         for name in names:
             values.known_objective("names", name, self.names)
         objectives = {k: self.objectives[k] for k in names}
-        scores = set(objectives.values())
-        return replace(
-            self,
-            objectives=objectives,
-            weights={k: v for k, v in self.weights.items() if k in names},
-            truth={k: v for k, v in self.truth.items() if k in names},
-            value={k: v for k, v in self.value.items() if k in names},
-            scale={k: v for k, v in self.scale.items() if k in scores},
-            unwanted=tuple(k for k in self.unwanted if k in names),
-            graded=tuple(k for k in self.graded if k in names),
-            given=self._given_within(names),
-        )
+        kept: dict[str, Any] = {
+            part: {k: v for k, v in getattr(self, part).items() if k in names}
+            for part in ("weights", "truth", "value")
+        }
+        for part in ("unwanted", "graded"):
+            kept[part] = tuple(k for k in getattr(self, part) if k in names)
+        kept["scale"] = {k: v for k, v in self.scale.items() if k in objectives.values()}
+        return replace(self, objectives=objectives, given=self._given_within(names), **kept)
 
     def _given_within(self, names: Sequence[str]) -> dict[str, str]:
         """Return what is given what among some objectives, which must hold what each is given."""
