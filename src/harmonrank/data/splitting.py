@@ -39,8 +39,8 @@ class Cut:
     def __post_init__(self) -> None:
         if self.test_from is not None and (self.by != "time" or self.test_share is not None):
             raise UsageError(
-                "`test_from` cuts by time, so it goes with neither a share of test rows nor a split "
-                "by request."
+                "`test_from` cuts by time, so it goes with neither a share of test rows nor a "
+                "split by request."
             )
         test = self.share
         if not (0 < test < 1 and 0 <= self.valid_share < 1 and test + self.valid_share < 1):
