@@ -3,7 +3,7 @@
 __all__ = ["EngineChoice", "engine_options"]
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -38,19 +38,17 @@ class EngineChoice:
         """Whether the work is to be done by workers."""
         return self.engine == "ray"
 
-    @contextmanager
-    def opened(self, *, for_states: bool = False) -> Iterator["Engine"]:
-        """Yield the engine that was chosen, whose workers may be told to keep states."""
+    def opened(self, *, for_states: bool = False) -> AbstractContextManager["Engine"]:
+        """Open the engine that was chosen, whose workers may be told to keep states."""
         from harmonrank.engine import open_engine
 
-        with open_engine(
+        return open_engine(
             self.engine,
             workers=self.workers,
             address=self.address,
             verbose=self.engine_log,
             for_states=for_states,
-        ) as engine:
-            yield engine
+        )
 
     @contextmanager
     def used(self, *, for_states: bool = False) -> Iterator["Engine"]:

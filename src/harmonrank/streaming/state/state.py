@@ -197,15 +197,11 @@ def open_state(
         commits = Commits(folder)
         identity = identity_of(folder, address, schema, config, empty=not commits.number)
         swept = commits.sweep()
-        yield _restored(folder, commits, identity, learner.recipe, config), swept
+        yield _restored(commits, identity, learner.recipe, config), swept
 
 
 def _restored(
-    folder: Path,
-    commits: Commits,
-    identity: StreamIdentity,
-    recipe: LearnerRecipe,
-    config: StreamConfig,
+    commits: Commits, identity: StreamIdentity, recipe: LearnerRecipe, config: StreamConfig
 ) -> StreamState:
     commits.check()
     schema, frame = recipe.schema, partial(commits.find, reader=read_frame)
@@ -230,7 +226,7 @@ def _restored(
     kinds = {step.kind: step for step in (Batch, Exposures)}
     steps = [kinds[s.kind](s.start, s.end, rows(s.kind, s.start)) for s in record.steps]
     history, aside = (
-        History(folder, record.history),
-        AsideFiles(folder, commits.number, frame(_ASIDE)),
+        History(commits.state, record.history),
+        AsideFiles(commits.state, commits.number, frame(_ASIDE)),
     )
     return StreamState(identity, commits, join, training, history, aside, record, steps)
