@@ -67,5 +67,38 @@ __all__ = [
     "write_report",
 ]
 
+_PLACES = {
+    "ClosedForm": "fusion.baselines.closed_form",
+    "Comparison": "evaluation.comparison",
+    "Cut": "data.splitting",
+    "HarmonRank": "fusion.harmonrank",
+    "HarmonRankError": "support.errors",
+    "HarmonRankNetwork": "paper.methods.harmonrank_network",
+    "HarmonRankPaper": "paper.methods.neural_methods",
+    "Network": "paper",
+    "NetworkConfig": "paper",
+    "Schema": "data.schema",
+    "align": "evaluation.alignment",
+    "auc": "metrics",
+    "compare": "evaluation.compare",
+    "evaluate": "evaluation.evaluate",
+    "explain": "reports.explanation",
+    "frontier": "evaluation.frontier",
+    "guess_schema": "data.guess",
+    "load": "fusion.saved",
+    "offline": "evaluation.offline",
+    "rank": "metrics",
+    "rank_auc_loss": "paper.losses",
+    "soft_rank": "paper.soft_rank",
+    "split": "data.split_files",
+    "world": "worlds",
+    "write_figures": "reports.written",
+    "write_report": "reports.written",
+}
+
 # Names are imported when first used, so that importing the package costs nothing.
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__ = lazy_names(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -54,6 +54,14 @@ def test_every_public_name_is_there_and_is_what_it_is_called():
     for name in PUBLIC:
         value = getattr(hr, name)
         assert getattr(value, "__name__", name) == name
+    # A type checker reads the imports, a running program the lazy names.
+    places = {}
+    for node in ast.walk(ast.parse(Path(hr.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("harmonrank."):
+            places |= {alias.name: node.module for alias in node.names}
+    lazy = {name: f"harmonrank.{place}" for name, place in hr._PLACES.items()}
+    assert places == lazy | {"lazy_names": "harmonrank.support.lazy"}
+    assert sorted(lazy) == [name for name in PUBLIC if name != "__version__"]
 
 
 def test_one_class_name_is_one_class():

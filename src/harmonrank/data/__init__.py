@@ -31,5 +31,25 @@ __all__ = [
     "read_log",
 ]
 
+_PLACES = {
+    "UNKNOWN": "context",
+    "ContextEncoder": "context",
+    "Log": "log",
+    "LogBlocks": "rows.log_blocks",
+    "Schema": "schema",
+    "Source": "reading.tables",
+    "chances_at": "values",
+    "hash_bits": "hashing",
+    "hash_shares": "hashing",
+    "lineage": "kinds",
+    "log_blocks": "rows.log_blocks",
+    "open_table": "reading.tables",
+    "read_log": "reading.logs",
+}
+
 # Whoever only writes a file, or decodes one, waits for no table library.
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__ = lazy_names(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return __all__

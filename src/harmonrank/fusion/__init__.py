@@ -28,5 +28,18 @@ __all__ = [
     "write_table",
 ]
 
+_PLACES = {
+    "Method": "method",
+    "Quality": "quality.quality",
+    "ceiling_of": "quality.quality",
+    "load": "saved",
+    "quality_of": "quality.quality",
+    "score_file": "scoring",
+    "score_files": "scoring",
+    "write_table": "scoring",
+    "best_terms": "quality.outcomes",
+    "true_outcomes": "quality.outcomes",
+}
+
 # The help of the command line lists the methods, and must not wait for what they need.
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__ = lazy_names(__name__, _PLACES)

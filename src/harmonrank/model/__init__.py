@@ -23,4 +23,15 @@ __all__ = [
     "fit_request_weights",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__)
+_PLACES = {
+    "INTERCEPT": "linear.head_columns",
+    "SHARED": "linear.head_columns",
+    "Coordinate": "coordinate",
+    "HeadColumns": "linear.head_columns",
+    "Heads": "linear.heads",
+    "Residual": "terms.residual",
+    "fit_heads": "linear.heads_fit",
+    "fit_request_weights": "requests.request_fit",
+}
+
+__getattr__ = lazy_names(__name__, _PLACES)

@@ -28,4 +28,15 @@ if TYPE_CHECKING:
     from harmonrank.paper.network import Network
 
 # Scoring needs no PyTorch, which takes longer to import than a model to load.
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Network": "network",
+        "NetworkConfig": "config",
+        "NetworkOptions": "config",
+        "TrainingConfig": "config",
+        "NeuralConfig": "methods.neural",
+        "NeuralMethod": "methods.neural",
+        "PUBLISHED": "methods.neural_methods",
+    },
+)

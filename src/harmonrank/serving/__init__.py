@@ -10,5 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidates", "Runtime", "ServeConfig"]
 
+_PLACES = {"Candidates": "runtime", "Runtime": "runtime", "ServeConfig": "settings"}
+
 # A service starts its workers before it loads anything itself.
-__getattr__, __dir__ = lazy_names(__name__)
+__getattr__ = lazy_names(__name__, _PLACES)
+
+
+def __dir__() -> list[str]:
+    return __all__

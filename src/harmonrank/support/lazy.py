@@ -2,43 +2,28 @@
 
 __all__ = ["lazy_names"]
 
-import ast
 import sys
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from linecache import getlines
 from typing import Any
 
 from harmonrank.support.extras import needs_extras
 
 
-def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package, such as 'harmonrank.metrics'.
+def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`, which imports a name when it is first asked for.
 
-    What its block `if TYPE_CHECKING:` imports for type checkers, a running program imports when
-    it first asks for the name.
+    Args:
+        package: The module, such as 'harmonrank.metrics'.
+        places: The file, relative to the package, of every name.
     """
 
-    @cache
-    def modules() -> dict[str, str]:
-        """Return the module of each name."""
-        source = "".join(getlines(str(sys.modules[package].__file__), vars(sys.modules[package])))
-        blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
-        imports = [node for block in blocks for node in block.body]
-        return {
-            alias.name: str(node.module)
-            for node in imports
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-
     def get(name: str) -> Any:
-        if name not in modules():
+        if name not in places:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         with needs_extras(name):
-            value = getattr(import_module(modules()[name]), name)
+            value = getattr(import_module(f"{package}.{places[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: list(sys.modules[package].__all__)
+    return get

@@ -53,4 +53,29 @@ __all__ = [
     "whole",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__)
+_PLACES = {
+    "F": "options",
+    "Pages": "pages",
+    "Show": "show",
+    "Tables": "table_options",
+    "can_draw": "pages",
+    "count_option": "options",
+    "figures_option": "options",
+    "format_option": "options",
+    "kind_parts": "column_options",
+    "numbers": "options",
+    "output": "options",
+    "parse_names": "options",
+    "parse_pairs": "options",
+    "parse_settings": "options",
+    "path_option": "options",
+    "report_option": "options",
+    "seed_option": "options",
+    "seeds": "options",
+    "settings_option": "options",
+    "shown": "options",
+    "table_argument": "table_options",
+    "whole": "options",
+}
+
+__getattr__ = lazy_names(__name__, _PLACES)

@@ -39,4 +39,24 @@ __all__ = [
     "write_json",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__)
+_PLACES = {
+    "Array": "arrays",
+    "Store": "store",
+    "check_format": "decoding",
+    "check_output": "files",
+    "decode": "decoding",
+    "digest": "store",
+    "file_sums": "store",
+    "new_file": "files",
+    "new_folder": "files",
+    "read_arrays": "arrays",
+    "read_json": "files",
+    "read_toml": "decoding",
+    "remove": "staging",
+    "resumable_folder": "files",
+    "sha256": "files",
+    "write_arrays": "arrays",
+    "write_json": "files",
+}
+
+__getattr__ = lazy_names(__name__, _PLACES)
