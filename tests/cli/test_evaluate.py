@@ -21,11 +21,11 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     drift = loaded.drift(world_folder / "test.parquet")
     more = {"recalibrated": False, "auc_sum_as_fitted": quality.auc_sum.estimate}
     expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
-    result = json.loads(done.out)
-    assert set(result) == set(expected) | {"upstream", "verdict", "baseline", "warnings", "missing"}
-    assert {key: result[key] for key in expected} == expected
-    assert result["baseline"] is result["verdict"] is None
-    assert set(result["upstream"]) == set(quality.auc)
+    found = json.loads(done.out)
+    assert set(found) == set(expected) | {"upstream", "verdict", "baseline", "warnings", "missing"}
+    assert {key: found[key] for key in expected} == expected
+    assert found["baseline"] is found["verdict"] is None
+    assert set(found["upstream"]) == set(quality.auc)
     assert f"{quality.auc_sum.estimate:.4f}" in done.err
 
 
@@ -43,25 +43,25 @@ def test_the_table_fits_a_terminal_and_names_every_objective(run, model, world_f
 def test_today_stands_beside_the_model(run, model, world_folder):
     test = world_folder / "test.parquet"
     done = run("evaluate", model, test, "--baseline", "p_buy + p_like", "--json", "-")
-    result = json.loads(done.out)
+    found = json.loads(done.out)
     assert done.err.startswith("closed-form is ahead of today's formula by .")
-    (against,) = result["verdict"]["against"]
-    today = result["baseline"]
+    (against,) = found["verdict"]["against"]
+    today = found["baseline"]
     assert today["score"] == "p_buy + p_like"
-    assert against["difference"] == pytest.approx(result["auc_sum"] - today["auc_sum"])
+    assert against["difference"] == pytest.approx(found["auc_sum"] - today["auc_sum"])
     assert f"{today['auc_sum']:.4f}" in done.err
     notes = [line for line in done.err.splitlines() if line.startswith("Note: ")]
-    assert notes == [f"Note: {line}" for line in result["warnings"]]
+    assert notes == [f"Note: {line}" for line in found["warnings"]]
     assert max(len(line) for line in done.err.splitlines() if line not in notes) <= 80
 
 
 def test_a_baseline_is_weighted_like_the_model(run, model, world_folder):
     test = world_folder / "test.parquet"
     options = ("--baseline", "p_buy", "--weights", "buy=3", "--json", "-")
-    result = json.loads(run("evaluate", model, test, *options).out)
-    areas = result["baseline"]["auc"]
-    assert result["baseline"]["auc_sum"] == pytest.approx(sum(areas.values()) + 2 * areas["buy"])
-    assert result["upstream"]["buy"]["auc_sum"] == pytest.approx(result["baseline"]["auc_sum"])
+    found = json.loads(run("evaluate", model, test, *options).out)
+    areas = found["baseline"]["auc"]
+    assert found["baseline"]["auc_sum"] == pytest.approx(sum(areas.values()) + 2 * areas["buy"])
+    assert found["upstream"]["buy"]["auc_sum"] == pytest.approx(found["baseline"]["auc_sum"])
 
 
 def test_weights_may_be_changed(run, model, world_folder):
@@ -81,13 +81,13 @@ def test_recalibration_is_said_with_what_it_changed(run, tmp_path):
     model = hr.ClosedForm().fit(as_frame(old, old.sample(30_000, seed=1)), world_schema(old))
     model.save(tmp_path / "m")
     done = run("evaluate", tmp_path / "m", tmp_path / "t.parquet", "--recalibrate", "--json", "-")
-    result, again = json.loads(done.out), model.recalibrated(tmp_path / "t.parquet")
-    assert result["recalibrated"]
-    assert result["auc_sum"] == again.evaluate(tmp_path / "t.parquet").auc_sum.estimate
-    assert result["auc_sum_as_fitted"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
-    assert result["drift"]["replaced"] == ["p_like"]
+    found, again = json.loads(done.out), model.recalibrated(tmp_path / "t.parquet")
+    assert found["recalibrated"]
+    assert found["auc_sum"] == again.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert found["auc_sum_as_fitted"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert found["drift"]["replaced"] == ["p_like"]
     assert "Recalibrated on 30,000 rows, without labels: p_buy (median " in done.err
-    assert f"As fitted, AUC-sum is {result['auc_sum_as_fitted']:.4f}." in done.err
+    assert f"As fitted, AUC-sum is {found['auc_sum_as_fitted']:.4f}." in done.err
 
 
 def test_evaluate_and_explain_tell_which_auc_is_optimised(run, world_folder, tmp_path):
@@ -98,20 +98,20 @@ def test_evaluate_and_explain_tell_which_auc_is_optimised(run, world_folder, tmp
     )
     assert done.code == 0, done
     done = run("evaluate", model, table, "--json", "-")
-    result = json.loads(done.out)
-    assert result["optimises"] == "requests"
-    assert result["requests"]["ci"][0] < result["requests"]["auc_sum"] < result["requests"]["ci"][1]
-    assert result["requests"]["regret"] > 0
-    assert result["regret"] > 0
+    found = json.loads(done.out)
+    assert found["optimises"] == "requests"
+    assert found["requests"]["ci"][0] < found["requests"]["auc_sum"] < found["requests"]["ci"][1]
+    assert found["requests"]["regret"] > 0
+    assert found["regret"] > 0
     assert "Within requests: AUC-sum" in done.err
     assert "the fit is for AUC within requests" in " ".join(done.err.split())
     done = run("explain", model, "--data", table, "--row", 5, "--json", "-")
-    result, text = json.loads(done.out), " ".join(done.err.split())
-    assert result["optimises"] == "requests"
+    found, text = json.loads(done.out), " ".join(done.err.split())
+    assert found["optimises"] == "requests"
     plain = run("explain", model).out
     assert "Fitted for AUC within requests." in " ".join(plain.split())
     assert "w κ p, as fitted for requests" in text
-    assert sum(result["row"]["adds"].values()) == pytest.approx(result["row"]["fused"])
+    assert sum(found["row"]["adds"].values()) == pytest.approx(found["row"]["fused"])
 
 
 def test_a_fit_without_requests_is_refused_in_one_sentence(run, world_folder, tmp_path):

@@ -70,9 +70,14 @@ def scored_batch(fused: np.ndarray, log: Log) -> ScoredBatch:
     negative = weight.sum() - positive
     total = np.maximum(positive + negative, np.finfo(float).tiny)
     exact, ceiling = _exact(fused, log)
-    pairs = np.where(known, positive * negative / total, 0.0).tolist()
-    covariance = _covariance(np.where(known, influence, 0.0), log.request).tolist()
-    return ScoredBatch(log.rows, known_or_none(areas), pairs, covariance, exact, ceiling)
+    return ScoredBatch(
+        log.rows,
+        known_or_none(areas),
+        np.where(known, positive * negative / total, 0.0).tolist(),
+        _covariance(np.where(known, influence, 0.0), log.request).tolist(),
+        exact,
+        ceiling,
+    )
 
 
 def _covariance(influence: np.ndarray, request: np.ndarray | None) -> np.ndarray:
