@@ -138,12 +138,12 @@ def test_a_comparison_cuts_its_table_as_split_does(run, parts):
     tables = ("--train", "cut/train.parquet", "--test", "cut/test.parquet")
     two, one = run("compare", *tables, *options), run("compare", "log", "--split", "time", *options)
     assert (two.code, one.code) == (0, 0), one
-    found = [json.loads(done.out) for done in (two, one)]
-    for board in found:
+    result = [json.loads(done.out) for done in (two, one)]
+    for board in result:
         for method in board["methods"]:
             method.pop("fit_seconds")
-    assert found[0]["methods"] == found[1]["methods"]
-    assert found[1]["rows"] == {"train": 2400, "test": 600}
+    assert result[0]["methods"] == result[1]["methods"]
+    assert result[1]["rows"] == {"train": 2400, "test": 600}
     named = run("compare", "--train", "log/*.parquet", "--split", "request", *options)
     assert named.code == 0, named
 

@@ -37,9 +37,9 @@ def test_a_simulated_log_of_kinds_knows_its_ceiling(run, tmp_path):
     assert not [name for name in train.columns if name.startswith("true_")]
     told = json.loads((tmp_path / "log" / "ceiling.json").read_text())
     model = hr.HarmonRank().fit(train, schema)
-    found = model.evaluate(tmp_path / "log" / "test.parquet")
-    assert found.ceiling == pytest.approx(told["ceiling"])
-    assert 0 < found.regret < 0.3
+    quality = model.evaluate(tmp_path / "log" / "test.parquet")
+    assert quality.ceiling == pytest.approx(told["ceiling"])
+    assert 0 < quality.regret < 0.3
 
 
 def test_the_whole_way_from_csv_files(run, folder, tmp_path):
@@ -49,9 +49,9 @@ def test_the_whole_way_from_csv_files(run, folder, tmp_path):
     model = tmp_path / "model"
     run("fit", "--train", folder / "train.csv", *columns, *KINDS, "-o", model)
     told = run("evaluate", model, folder / "test.csv", "--json", "-")
-    found = json.loads(told.out)
-    assert found["kinds"] == {"like": "given click", "long_view": "graded"}
-    assert found["weights"]["share"] == -1
+    numbers = json.loads(told.out)
+    assert numbers["kinds"] == {"like": "given click", "long_view": "graded"}
+    assert numbers["weights"]["share"] == -1
     for words in ("like is given click", "long_view is graded (AUC is con", "share is unwanted"):
         assert words in " ".join(told.err.split())
     run("score", model, folder / "test.csv", "-o", tmp_path / "scored.csv")

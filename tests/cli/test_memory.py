@@ -125,13 +125,13 @@ def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, mo
 def test_evaluate_tells_the_auc_of_all_rows(run, folder, given, monkeypatch):
     monkeypatch.setattr("harmonrank.fusion.quality.block_quality.SAMPLE_ROWS", 200)
     assert run("fit", *given, "-o", folder / "m").code == 0
-    found = []
+    parts = []
     for memory in ((), ("--memory", "1KB")):
         out = folder / f"{len(memory)}.json"
         done = run("evaluate", folder / "m", folder / "test.parquet", "--json", out, *memory)
         assert done.code == 0, done
-        found.append(json.loads(out.read_text()))
-    whole, blocks = found
+        parts.append(json.loads(out.read_text()))
+    whole, blocks = parts
     assert "each AUC of the fused score and its interval are of all rows" in done.err
     assert whole["rows"] == blocks["rows"]
     for name, area in whole["auc"].items():
@@ -158,7 +158,7 @@ def test_an_objective_without_positives_is_refused_in_blocks_too(run, folder):
 
 
 def test_compare_tells_the_auc_of_all_rows(run, folder, given):
-    found = []
+    parts = []
     names = "harmonrank,prevalence-weights,logistic,closed-form"
     exam = ("--test", folder / "test.parquet", "--methods", names)
     exam += ("--valid", folder / "valid.parquet")
@@ -166,8 +166,8 @@ def test_compare_tells_the_auc_of_all_rows(run, folder, given):
         out = folder / f"compare-{len(memory)}.json"
         done = run("compare", *given, *exam, "--json", out, "--baseline", "p_buy", *memory)
         assert done.code == 0, done
-        found.append(json.loads(out.read_text()))
-    whole, blocks = found
+        parts.append(json.loads(out.read_text()))
+    whole, blocks = parts
     words = "Training rows. Read 600 rows in blocks: every method is fitted on all of them."
     assert words in " ".join(done.err.split())
     assert whole["rows"] == blocks["rows"]
@@ -204,15 +204,15 @@ def test_what_needs_all_rows_is_refused_in_blocks(run, folder, given):
 
 def test_places_are_corrected_in_blocks(run, folder, given):
     given += ("--context", "age", "--position", "hour", "--valid", folder / "valid.parquet")
-    found = []
+    parts = []
     for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
         out = folder / f"{name}.json"
         done = run("fit", *given, "-o", folder / name, "--json", out, *memory)
         assert done.code == 0, done
         assert "Corrected for position: place " in done.err
-        found.append(json.loads(out.read_text())["position"])
-    assert found[1]["examination"] == found[0]["examination"]
-    assert found[1]["effective_positives"] == pytest.approx(found[0]["effective_positives"])
+        parts.append(json.loads(out.read_text())["position"])
+    assert parts[1]["examination"] == parts[0]["examination"]
+    assert parts[1]["effective_positives"] == pytest.approx(parts[0]["effective_positives"])
     done = run("evaluate", folder / "a", folder / "test.parquet", "--memory", "1KB")
     assert done.code == 2
     assert "where a model is measured; raise --memory" in done.err

@@ -54,10 +54,10 @@ def test_random_order_is_told_by_a_column(run, log, model, tmp_path):
     table.write_parquet(tmp_path / "half.parquet")
     done = run("offline", model, tmp_path / "half.parquet", "--randomised", "random", "--json", "-")
     assert done.code == 0, done
-    found = json.loads(done.out)
-    assert found["randomised"]
-    assert found["against"] is None
-    assert found["objectives"][0]["robust_lift"] is None
+    numbers = json.loads(done.out)
+    assert numbers["randomised"]
+    assert numbers["against"] is None
+    assert numbers["objectives"][0]["robust_lift"] is None
 
 
 @pytest.mark.parametrize(

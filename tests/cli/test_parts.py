@@ -43,12 +43,12 @@ VERBS = {
 def numbers(done):
     """Return what a verb printed, without times and names."""
     assert done.code == 0, done
-    found = json.loads(done.out)
+    result = json.loads(done.out)
     for name in ("fit_seconds", "seconds", "next", "source", "table"):
-        found.pop(name, None)
-    for method in found.get("methods", []):
+        result.pop(name, None)
+    for method in result.get("methods", []):
         method.pop("fit_seconds")
-    return found
+    return result
 
 
 @pytest.mark.usefixtures("at")

@@ -48,14 +48,14 @@ def test_fit_evaluate_and_compare_show_the_correction(run, folder):
     assert "Chance that each place is looked at: 1 " in done.err
     done = run("evaluate", folder / "model", folder / "test.parquet", "--json", "-")
     assert done.code == 0, done
-    found = json.loads(done.out)["position"]
-    assert found["examination"] == told["examination"]
+    numbers = json.loads(done.out)["position"]
+    assert numbers["examination"] == told["examination"]
     done = run(
         *("compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"),
         *(*schema, "--methods", "closed-form", "--json", "-", "--baseline", "p_click"),
     )
     assert done.code == 0, done
-    assert json.loads(done.out)["position"] == found
+    assert json.loads(done.out)["position"] == numbers
     assert "Test rows. Corrected for position" in done.err
 
 

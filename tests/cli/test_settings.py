@@ -31,8 +31,8 @@ def of_product():
 
 
 def test_the_product_has_few_options():
-    found = [p for _, verb in of_product() for p in verb.params if isinstance(p, click.Option)]
-    assert len(found) <= MOST_OPTIONS
+    result = [p for _, verb in of_product() for p in verb.params if isinstance(p, click.Option)]
+    assert len(result) <= MOST_OPTIONS
 
 
 def test_the_page_lists_every_key_that_is_no_option():

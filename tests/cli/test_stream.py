@@ -30,11 +30,11 @@ def place(tmp_path, events):
     for first in range(0, len(events), 1000):
         sink.write(events[first : first + 1000])
     (tmp_path / "events" / "schema.toml").write_text(SCHEMA.to_toml(), encoding="utf-8")
-    found = Place(tmp_path, None)
-    found.folder = tmp_path
-    found.folders = ("--source", tmp_path / "events", "--state", found.state)
-    found.arguments = ("stream", *found.folders, "--registry", found.registry, *FAST)
-    return found
+    made = Place(tmp_path, None)
+    made.folder = tmp_path
+    made.folders = ("--source", tmp_path / "events", "--state", made.state)
+    made.arguments = ("stream", *made.folders, "--registry", made.registry, *FAST)
+    return made
 
 
 @pytest.fixture
@@ -103,12 +103,12 @@ def test_a_simulated_platform_is_learned_by_the_default_and_reported(run, tmp_pa
     done = run("stream", *folders, "--once", "--window", "1h", "--window", "like=30m")
     assert done.code == 0, done.err
     assert "Set aside so far: " in done.err
-    found = place.content()
-    reasons = {row["reason"] for row in found["aside"]}
+    content = place.content()
+    reasons = {row["reason"] for row in content["aside"]}
     assert "duplicate" in reasons
     assert reasons <= {"duplicate", "late", "unmatched"}
-    counted = found["record"]["learner"]["learned_rows"] + found["history"][-1]["guard_rows"]
-    assert counted == sum(line["rows"] for line in found["history"] if line["event"] == "batch")
+    counted = content["record"]["learner"]["learned_rows"] + content["history"][-1]["guard_rows"]
+    assert counted == sum(line["rows"] for line in content["history"] if line["event"] == "batch")
     done = run("report", place.state, "--json", "-", "-q")
     assert len(json.loads(done.out)["batches"]) == 5
 
@@ -155,8 +155,8 @@ def test_windows_are_of_all_objectives_or_of_one(run, place):
     done = run(*place.arguments, *waits, "--once", "-q")
     assert done.code == 0, done.err
     settings = json.loads((place.state / "stream.json").read_text("utf-8"))["settings"]
-    found = [settings[name] for name in ("window", "windows", "every", "lateness")]
-    assert found == [1800.0, {"like": 7200.0}, 7200.0, 90.0]
+    result = [settings[name] for name in ("window", "windows", "every", "lateness")]
+    assert result == [1800.0, {"like": 7200.0}, 7200.0, 90.0]
 
 
 @pytest.mark.parametrize(
@@ -321,11 +321,11 @@ def test_the_table_and_json_have_every_batch(run, state, tmp_path):
     assert done.code == 0, done.err
     lines = (state / "history.jsonl").read_text("utf-8").splitlines()
     kinds = [json.loads(line)["event"] for line in lines]
-    found = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert len(found["batches"]) == kinds.count("batch") > 3
-    assert len(found["intervals"]) == kinds.count("interval")
-    assert found["method"] == "closed-form"
-    last = found["batches"][-1]
+    numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert len(numbers["batches"]) == kinds.count("batch") > 3
+    assert len(numbers["intervals"]) == kinds.count("interval")
+    assert numbers["method"] == "closed-form"
+    last = numbers["batches"][-1]
     assert f"{last['learned_rows']:,} rows learned" in done.out
     assert f"{last['window']['auc_sum']:.4f}" in done.out
 

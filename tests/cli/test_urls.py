@@ -25,9 +25,9 @@ def store(folder, monkeypatch):
     parts.mkdir()
     for number, part in enumerate(pl.read_parquet(folder / "train.parquet").iter_slices(110)):
         part.write_parquet(parts / f"{number:03d}.parquet", row_group_size=40)
-    with bucket_of(parts, monkeypatch) as (_, found):
-        found.parts = parts
-        yield found
+    with bucket_of(parts, monkeypatch) as (_, result):
+        result.parts = parts
+        yield result
 
 
 def weights_of(model):
@@ -64,8 +64,8 @@ def test_evaluate_and_compare_give_the_numbers_of_the_files(run, folder, store):
         measured = run("evaluate", folder / "m", f"{place}/test.parquet", *schema[2:], *memory)
         assert (compared.code, measured.code) == (0, 0), (compared, measured)
         both = [json.loads(compared.out), json.loads(measured.out)]
-        for found in both[0]["methods"]:
-            found.pop("fit_seconds")
+        for result in both[0]["methods"]:
+            result.pop("fit_seconds")
         return both
 
     for memory in ((), ("--memory", "1KB")):

@@ -36,11 +36,11 @@ def test_blocks_of_many_files_are_the_rows_of_the_table(tmp_path, size):
         whole.slice(first, end - first).write_parquet(tmp_path / f"{number}.parquet")
     blocks = FileBlocks(tmp_path, SCHEMA, size=size)
     assert (blocks.rows, len(blocks)) == (1_000, -(-1_000 // size))
-    found = list(blocks.each(parts))
+    result = list(blocks.each(parts))
     expected = parts(read_log(whole, SCHEMA))
-    for array, pieces in zip(expected, zip(*found, strict=True), strict=True):
+    for array, pieces in zip(expected, zip(*result, strict=True), strict=True):
         np.testing.assert_array_equal(np.concatenate(pieces), array)
-    assert all(len(piece[0]) == size for piece in found[:-1])
+    assert all(len(piece[0]) == size for piece in result[:-1])
 
 
 def test_errors_name_the_row_of_the_table(tmp_path):

@@ -88,10 +88,10 @@ def test_what_is_missing_or_no_time_is_unknown_or_refused():
 
 def test_a_request_gives_its_time_or_the_hour_itself():
     columns = ["age", "at:hour", "at:weekday"]
-    found = {"age": 1, "at:hour": 18, "at:weekday": 7}
-    assert request_clock({"age": 1, "at": MOMENT}, columns) == found
-    assert request_clock({"age": 1, "at:hour": 18, "at": MOMENT}, columns) == found
-    assert request_clock(found, columns) == found
+    result = {"age": 1, "at:hour": 18, "at:weekday": 7}
+    assert request_clock({"age": 1, "at": MOMENT}, columns) == result
+    assert request_clock({"age": 1, "at:hour": 18, "at": MOMENT}, columns) == result
+    assert request_clock(result, columns) == result
     assert request_clock({"at": [MOMENT, None]}, ["at:hour"]) == {"at:hour": [18, None]}
 
 

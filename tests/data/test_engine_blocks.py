@@ -63,5 +63,5 @@ def test_each_block_is_given_its_own_number(parts):
     blocks = EngineBlocks(Workers(4), HeldBlocks(parts))
     own = [10 * k for k in range(23)]
     made = blocks.made(numbered, 2.0, own=own)
-    for k, (found, part) in enumerate(zip(made.each(scaled, 1.0), parts, strict=True)):
-        np.testing.assert_array_equal(found, part * 2.0 + 10 * k)
+    for k, (result, part) in enumerate(zip(made.each(scaled, 1.0), parts, strict=True)):
+        np.testing.assert_array_equal(result, part * 2.0 + 10 * k)

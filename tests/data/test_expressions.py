@@ -82,9 +82,9 @@ def test_a_power_of_powers_overflows_at_once():
 @given(st.text(alphabet="ab0123456789.+-*/() ,logexpminax_[]'\"=:;@\\\n", max_size=40))
 def test_any_text_is_a_formula_or_refused_in_one_sentence(text):
     try:
-        found = Expression.parse(text)
+        formula = Expression.parse(text)
     except UsageError:
         with pytest.raises(UsageError, match=r"\A[^\n]+\Z"):
             Expression.parse(text)
     else:
-        assert found.values(dict.fromkeys(found.names, A)).dtype == np.float64
+        assert formula.values(dict.fromkeys(formula.names, A)).dtype == np.float64

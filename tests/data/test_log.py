@@ -260,8 +260,8 @@ def test_rows_of_weight_0_do_not_count(table):
 def test_weights_of_rows_without_labels_are_read_where_they_are_there(table):
     schema = Schema({"buy": "p_buy"}, sample_weight="v")
     frame = table.with_columns(v=pl.lit(2.0)).drop("buy")
-    found = read_log(frame, schema, labels=False, sample_weight=True)
-    assert (found.sample_weight == 2).all()
+    result = read_log(frame, schema, labels=False, sample_weight=True)
+    assert (result.sample_weight == 2).all()
     assert read_log(frame, schema, labels=False).sample_weight is None
     without = read_log(frame.drop("v"), schema, labels=False, sample_weight=True)
     assert without.sample_weight is None

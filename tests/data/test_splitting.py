@@ -138,7 +138,7 @@ def test_what_cannot_be_cut_is_refused():
         split_rows(frame, Cut("request"), time="t", request=None)
     with pytest.raises(UsageError, match="Shares of test and validation rows must lie between 0"):
         Cut("time", 1.0)
-    with pytest.raises(UsageError, match="is one by time, and has no share"):
+    with pytest.raises(UsageError, match="goes with neither a share of test rows nor"):
         Cut("request", test_from="2026-11-01")
     with pytest.raises(UsageError, match="--test-from must be a date or a time, such as 2026"):
         split_rows(frame, Cut("time", test_from="soon"), time="t", request="r")

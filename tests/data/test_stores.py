@@ -12,7 +12,7 @@ from harmonrank.data import open_table
 from harmonrank.data.reading.parquet import count_rows, pieces, read_piece
 from harmonrank.data.reading.stores import StoreFile
 from harmonrank.data.reading.table_files import TableFiles
-from harmonrank.data.reading.tables import column_names, first_rows
+from harmonrank.data.reading.tables import column_names
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.urls import shown_url, without_secrets
 from web_store import bucket_of, web_store
@@ -59,11 +59,11 @@ def bucket(tmp_path, monkeypatch):
 )
 def test_a_folder_a_glob_and_commas_are_one_table(bucket, source):
     for place in (bucket[0], bucket[1].as_uri()):
-        found = source.format(place)
-        assert column_names(found) == FRAME.columns
-        assert open_table(found, FRAME.columns).equals(FRAME)
-        assert open_table(found, ["b", "a"]).equals(FRAME.select("b", "a"))
-        assert first_rows(found, 6)["a"].to_list() == [0, 1, 300, 301, 600, 601]
+        result = source.format(place)
+        assert column_names(result) == FRAME.columns
+        assert open_table(result, FRAME.columns).equals(FRAME)
+        assert open_table(result, ["b", "a"]).equals(FRAME.select("b", "a"))
+        assert open_table(result, None, rows=6)["a"].to_list() == [0, 1, 300, 301, 600, 601]
 
 
 def test_a_list_may_mix_urls_and_paths(bucket):
@@ -127,9 +127,9 @@ def test_what_is_shown_of_a_url_is_no_secret(url, shown):
 
 
 def refused(source):
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError) as result:
         open_table(source, ["a"])
-    return str(found.value)
+    return str(result.value)
 
 
 def test_what_is_not_there_or_not_allowed_is_said_without_secrets(tmp_path):

@@ -25,10 +25,10 @@ def in_fours(numbers):
 
 
 def left_to_right(numbers):
-    found = numbers[0]
+    result = numbers[0]
     for number in numbers[1:]:
-        found = found + number
-    return found
+        result = result + number
+    return result
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 15, 16, 17, 39, 64, 65, 382])
@@ -45,8 +45,8 @@ def test_shares_add_up_to_the_bits_of_all(data, count):
         SumTree(leaves(numbers[a:b], a)).parts
         for a, b in zip([0, *cuts], [*cuts, count], strict=True)
     ]
-    found = SumTree(part for share in shares for part in share).total()
-    np.testing.assert_array_equal(found[0], SumTree(leaves(numbers)).total()[0])
+    result = SumTree(part for share in shares for part in share).total()
+    np.testing.assert_array_equal(result[0], SumTree(leaves(numbers)).total()[0])
 
 
 def test_few_sums_are_left_of_many_blocks():
@@ -59,9 +59,9 @@ def test_few_sums_are_left_of_many_blocks():
 def test_what_comes_in_is_not_written_to_and_read_only_sums_can_be_added():
     arrays = np.random.default_rng(0).normal(size=(9, 4))
     arrays.flags.writeable = False
-    found = SumTree(leaves(arrays)).total()[0]
+    result = SumTree(leaves(arrays)).total()[0]
     given_own = [PartSum(k, k + 1, (row,), own=True) for k, row in enumerate(arrays)]
-    np.testing.assert_array_equal(SumTree(given_own).total()[0], found)
+    np.testing.assert_array_equal(SumTree(given_own).total()[0], result)
 
 
 def test_nothing_adds_up_to_nothing():

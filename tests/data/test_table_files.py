@@ -92,9 +92,9 @@ def test_parts_may_differ_in_the_width_of_numbers_but_not_in_kind(tmp_path, kind
     folder = in_parts(tmp_path / "log", kind)
     second = folder / f"part-1.{kind}"
     getattr(FRAME[:1].with_columns(a=0.5, c=None).select("c", "b", "a"), WRITE[kind])(second)
-    found = open_table(folder, ["a", "c"])
-    assert found["a"].to_list() == [0, 1, 2, 0.5, 6, 7, 8]
-    assert found["c"].to_list() == ["a", "b", "c", None, "g", "h", "i"]
+    result = open_table(folder, ["a", "c"])
+    assert result["a"].to_list() == [0, 1, 2, 0.5, 6, 7, 8]
+    assert result["c"].to_list() == ["a", "b", "c", None, "g", "h", "i"]
     getattr(FRAME[:1].with_columns(a=pl.lit("x")), WRITE[kind])(second)
     with pytest.raises(DataError, match=r"part-1.* has type String in column 'a', and the parts"):
         open_table(folder, ["a"])
@@ -129,9 +129,9 @@ def test_pieces_of_many_files_are_their_rows_in_order_and_of_one_type(tmp_path):
     )
     files = TableFiles.of(folder)
     assert count_rows(files) == 9
-    found = list(pieces(files, 2))
-    assert [piece.height for piece in found] == [2, 1] * 3
-    assert pl.concat(found).equals(FRAME.cast({"a": pl.Float64}))
+    frames = list(pieces(files, 2))
+    assert [piece.height for piece in frames] == [2, 1] * 3
+    assert pl.concat(frames).equals(FRAME.cast({"a": pl.Float64}))
 
 
 def test_a_log_in_parts_fits_and_scores_as_one_file_does(tmp_path, schema):

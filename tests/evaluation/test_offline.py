@@ -127,9 +127,9 @@ def test_where_everything_is_shown_places_alone_tell_the_value(model):
     log = shown_log(hour, WORLD, fused, config, share=0.0, seed=7)
     result = offline(model, log.drop(RANDOMISED), k=6, position="position")
     true = true_values(hour, candidate_scores(hour, WORLD, model.score), config)
-    found = [one.robust.estimate for one in result.objectives]
+    outcome = [one.robust.estimate for one in result.objectives]
     assert result.support == 1
-    assert found == pytest.approx(true, rel=0.15)
+    assert outcome == pytest.approx(true, rel=0.15)
 
 
 def test_values_add_up_and_few_events_are_told(model, logged):

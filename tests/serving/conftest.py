@@ -23,11 +23,11 @@ def default_model(models):
 
 @pytest.fixture
 def registry(tmp_path, models):
-    found = Registry.create(
+    result = Registry.create(
         tmp_path / "registry", Guardrails(tolerance=0.1, calibration=None, shift=None, scale=None)
     )
-    found.publish(models[0])
-    return found
+    result.publish(models[0])
+    return result
 
 
 @pytest.fixture

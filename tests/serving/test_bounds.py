@@ -37,9 +37,9 @@ async def call(app, *pieces, headers=(), wait=None, path="/v1/rank", method="POS
     if not sent:
         return None
     start, body = sent
-    found = {name.decode(): text.decode() for name, text in start["headers"]}
-    assert found["content-length"] == str(len(body["body"])) or method == "HEAD"
-    return start["status"], found, json.loads(body["body"] or b"null")
+    result = {name.decode(): text.decode() for name, text in start["headers"]}
+    assert result["content-length"] == str(len(body["body"])) or method == "HEAD"
+    return start["status"], result, json.loads(body["body"] or b"null")
 
 
 def test_a_body_may_come_in_pieces(make, table):
@@ -59,9 +59,9 @@ def test_a_body_beyond_the_limit_is_refused_before_it_is_read(make):
         ((b"x",), [("content-length", "-5")]),
         ((b"x" * 800, b"x" * 800, b"never read"), []),
     ):
-        status, found, answer = asyncio.run(call(app, *pieces, headers=headers))
+        status, result, answer = asyncio.run(call(app, *pieces, headers=headers))
         assert status == 413
-        assert found["connection"] == "close"
+        assert result["connection"] == "close"
         assert answer["error"] == "A body may have 1,024 bytes; send less at once."
 
 
@@ -102,9 +102,9 @@ def test_more_than_the_queue_holds_are_told_to_come_again(make, table):
     async def burst():
         return await asyncio.gather(*(call(app, raw) for _ in range(10)))
 
-    found = asyncio.run(burst())
-    assert [status for status, _, _ in found].count(200) == 3
-    refused = [answer for answer in found if answer[0] == 429]
+    result = asyncio.run(burst())
+    assert [status for status, _, _ in result].count(200) == 3
+    refused = [answer for answer in result if answer[0] == 429]
     assert len(refused) == 7
     assert all(headers["retry-after"] == "1" for _, headers, _ in refused)
     assert not any("connection" in headers for _, headers, _ in refused), "the body was read"

@@ -20,8 +20,8 @@ NUMBERS = st.one_of(
 )
 
 
-def same(found, wanted):
-    np.testing.assert_array_equal(found, np.array(wanted), strict=True)
+def same(result, wanted):
+    np.testing.assert_array_equal(result, np.array(wanted), strict=True)
 
 
 @settings(deadline=None, max_examples=500)
@@ -34,9 +34,9 @@ def test_any_number_is_rounded_as_python_rounds_it(texts, before, after):
 def test_the_loop_itself_reads_short_numbers():
     values = np.random.default_rng(0).random(5000).round(6).tolist()
     raw = json.dumps([*values, 1e-22, 9e14, 12]).encode()
-    found = np.empty(len(raw) // 2 + 1)
-    assert _read(np.frombuffer(raw, np.uint8), found, _TENS) == 5003
-    same(found[:5003], [*values, 1e-22, 9e14, 12.0])
+    result = np.empty(len(raw) // 2 + 1)
+    assert _read(np.frombuffer(raw, np.uint8), result, _TENS) == 5003
+    same(result[:5003], [*values, 1e-22, 9e14, 12.0])
 
 
 @pytest.mark.parametrize("raw", [b"3", b"{}", b'["a"]', b"[[1]]", b"[true]", b'"]"', b"[1, {}]"])

@@ -32,10 +32,10 @@ def outputs(answer):
 def test_json_tensors_are_scored_as_a_table(app, default_model, table):
     status, answer = ask(app, "POST", INFER, {"id": "7", "inputs": tensors(table)})
     assert status == 200, answer
-    found = outputs(answer)
-    assert found["fused"] == default_model.score(table.head(6)).tolist()
-    assert found["like"] == default_model.probabilities(table.head(6))[:, 1].tolist()
-    assert list(found) == ["fused", "buy", "like"]
+    result = outputs(answer)
+    assert result["fused"] == default_model.score(table.head(6)).tolist()
+    assert result["like"] == default_model.probabilities(table.head(6))[:, 1].tolist()
+    assert list(result) == ["fused", "buy", "like"]
     assert (answer["id"], answer["model_name"]) == ("7", "harmonrank")
     assert answer["model_version"] == app.live.runtime.version
 
@@ -63,8 +63,8 @@ def test_single_precision_is_scored_as_such(app, default_model, table):
     for tensor in inputs[:2]:
         tensor["datatype"] = "FP32"
     single = table.head(6).cast({"p_buy": pl.Float32, "p_like": pl.Float32})
-    found = outputs(ask(app, "POST", INFER, {"inputs": inputs})[1])["fused"]
-    assert found == default_model.score(single).tolist()
+    result = outputs(ask(app, "POST", INFER, {"inputs": inputs})[1])["fused"]
+    assert result == default_model.score(single).tolist()
 
 
 def test_weights_and_points_are_parameters(app, default_model, table):
@@ -84,17 +84,17 @@ def binary(head, *blobs):
 
 
 def test_metadata_names_the_tensors(app):
-    status, found = ask(app, "GET", "/v2/models/harmonrank")
+    status, result = ask(app, "GET", "/v2/models/harmonrank")
     assert status == 200
-    assert [(t["name"], t["datatype"]) for t in found["inputs"]] == [
+    assert [(t["name"], t["datatype"]) for t in result["inputs"]] == [
         ("p_buy", "FP32"),
         ("p_like", "FP32"),
         ("hour", "INT64"),
         ("age", "BYTES"),
     ]
-    assert [t["name"] for t in found["outputs"]] == ["fused", "buy", "like"]
-    version = found["versions"][0]
-    assert ask(app, "GET", f"/v2/models/harmonrank/versions/{version}")[1] == found
+    assert [t["name"] for t in result["outputs"]] == ["fused", "buy", "like"]
+    version = result["versions"][0]
+    assert ask(app, "GET", f"/v2/models/harmonrank/versions/{version}")[1] == result
     assert "binary_tensor_data" in ask(app, "GET", "/v2")[1]["extensions"]
 
 
@@ -191,7 +191,7 @@ def test_a_wrong_header_length_and_data_that_nobody_wants_are_refused(app, table
     ],
 )
 def test_every_path_has_its_status(app, method, path, status):
-    found, answer = ask(app, method, path)
-    assert found == status
+    result, answer = ask(app, method, path)
+    assert result == status
     if status != 200:
         assert answer["error"].endswith(".")

@@ -70,10 +70,10 @@ def test_a_score_that_is_null_is_missing(app, default_model, table):
     assert body["scores"]["p_buy"][:3] == [None] * 3
     status, answer = ask(app, "POST", "/v1/rank", body)
     assert status == 200, answer
-    found = sorted(answer["ranked"], key=lambda row: row["index"])
-    assert [row["fused"] for row in found] == fused.tolist()
+    result = sorted(answer["ranked"], key=lambda row: row["index"])
+    assert [row["fused"] for row in result] == fused.tolist()
     p = default_model.probabilities(part)
-    assert [row["probabilities"]["like"] for row in found] == p[:, 1].tolist()
+    assert [row["probabilities"]["like"] for row in result] == p[:, 1].tolist()
 
 
 def test_ids_name_the_candidates(app, table):
@@ -125,8 +125,8 @@ def test_the_best_are_those_of_a_stable_sort_ties_included(k):
     ],
 )
 def test_a_mistake_is_one_sentence(app, body, status, sentence):
-    found, answer = ask(app, "POST", "/v1/rank", body)
-    assert found == status
+    result, answer = ask(app, "POST", "/v1/rank", body)
+    assert result == status
     assert sentence in answer["error"]
     assert "\n" not in answer["error"]
 
@@ -221,8 +221,8 @@ def test_a_service_knows_the_operating_points_of_its_model(default_model, table,
     kept = default_model.with_point("likes", {"buy": 0.1, "like": 5}).with_point("sales", {})
     kept.save(tmp_path / "kept")
     app = application(tmp_path / "kept", tmp_path / "state", points={"sales": {"buy": 3}})
-    found = ask(app, "POST", "/v1/rank", rank_body(table, point="likes"))[1]
-    assert order_of(found) == expected(default_model, table, weights={"buy": 0.1, "like": 5})[0]
+    result = ask(app, "POST", "/v1/rank", rank_body(table, point="likes"))[1]
+    assert order_of(result) == expected(default_model, table, weights={"buy": 0.1, "like": 5})[0]
     facts = ask(app, "GET", "/v1/model")[1]
     # What the service was told wins over what the model says.
     assert facts["points"] == {"likes": {"buy": 0.1, "like": 5.0}, "sales": {"buy": 3}}
@@ -234,8 +234,8 @@ def test_a_service_at_a_point_ranks_by_its_weights_where_no_others_are_asked_for
     likes = {"buy": 0.1, "like": 5.0}
     default_model.with_point("likes", likes).save(tmp_path / "kept")
     app = application(tmp_path / "kept", tmp_path / "state", at="likes")
-    found = ask(app, "POST", "/v1/rank", rank_body(table))[1]
-    assert order_of(found) == expected(default_model, table, weights=likes)[0]
+    result = ask(app, "POST", "/v1/rank", rank_body(table))[1]
+    assert order_of(result) == expected(default_model, table, weights=likes)[0]
     with pytest.raises(UsageError, match="no operating point 'like'. Did you mean 'likes'"):
         application(tmp_path / "kept", tmp_path / "other", at="like")
 

@@ -72,11 +72,11 @@ def test_an_unmodified_triton_client_works(service, default_model, table, binary
             inputs.append(triton.InferInput(name, [50], kind))
             inputs[-1].set_data_from_numpy(values, binary_data=binary)
         asked = [triton.InferRequestedOutput(n, binary_data=binary) for n in ("fused", "like")]
-        found = client.infer("harmonrank", inputs, outputs=asked, request_id="9")
-        assert found.as_numpy("fused").tolist() == default_model.score(rows).tolist()
+        result = client.infer("harmonrank", inputs, outputs=asked, request_id="9")
+        assert result.as_numpy("fused").tolist() == default_model.score(rows).tolist()
         chances = default_model.probabilities(rows)
-        assert found.as_numpy("like").tolist() == chances[:, 1].tolist()
-        assert found.get_response()["id"] == "9"
+        assert result.as_numpy("like").tolist() == chances[:, 1].tolist()
+        assert result.get_response()["id"] == "9"
         every = client.infer("harmonrank", inputs)
         assert every.as_numpy("buy").tolist() == chances[:, 0].tolist()
         with pytest.raises(triton.InferenceServerException, match="Input 'hour' is missing"):

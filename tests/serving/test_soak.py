@@ -18,7 +18,7 @@ def test_memory_stays_flat_and_nothing_fails(tmp_path):
     command = [sys.executable, str(SCRIPT), "--minutes", MINUTES, "--json", str(tmp_path / "j")]
     done = subprocess.run([*command, "--each", "5"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads((tmp_path / "j").read_text())
-    assert found["answered"] > 0.9 * 60 * float(MINUTES) * found["rate"]
-    assert found["worker_growth_mb"] < 20
-    assert found["first_process_growth_mb"] < 20
+    numbers = json.loads((tmp_path / "j").read_text())
+    assert numbers["answered"] > 0.9 * 60 * float(MINUTES) * numbers["rate"]
+    assert numbers["worker_growth_mb"] < 20
+    assert numbers["first_process_growth_mb"] < 20

@@ -82,8 +82,8 @@ class ListSource:
 
     def read(self, after, most):
         first = 0 if after is None else after["row"]
-        found = self.events[first : first + min(most, self.most or most)]
-        return EventChunk(found, {"row": first + len(found)}) if len(found) else None
+        result = self.events[first : first + min(most, self.most or most)]
+        return EventChunk(result, {"row": first + len(result)}) if len(result) else None
 
     def committed(self, offset):
         self.acknowledged = offset["row"]
@@ -141,12 +141,12 @@ class Place:
             {k: v for k, v in msgspec.to_builtins(line).items() if k not in PASSING}
             for line in read_history(self.state)
         ]
-        found = Registry(self.registry)
+        registry = Registry(self.registry)
         versions = [
             (v.number, v.parent, v.refused, v.window, v.recalibrated, v.checksums)
-            for v in found.versions()
+            for v in registry.versions()
         ]
-        moves = [move.version for move in found.history()]
+        moves = [move.version for move in registry.history()]
         return {"record": record, "files": files, "history": history, "aside": self.aside()} | {
             "versions": versions,
             "moves": moves,

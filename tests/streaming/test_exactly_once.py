@@ -20,10 +20,10 @@ from nursery import Nursery
 def events(tmp_path_factory):
     """Return a folder of events, in files of some hundred."""
     folder = tmp_path_factory.mktemp("events")
-    found = events_of(7, 800, swap=3)
+    result = events_of(7, 800, swap=3)
     sink = FolderSink(folder, "parquet")
-    for first in range(0, len(found), 900):
-        sink.write(found[first : first + 900])
+    for first in range(0, len(result), 900):
+        sink.write(result[first : first + 900])
     (folder / "schema.toml").write_text(SCHEMA.to_toml(), encoding="utf-8")
     return folder
 

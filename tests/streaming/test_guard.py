@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -43,7 +45,7 @@ def test_rows_that_have_judged_are_learned_and_others_wait():
     guard = GuardRows().with_rows(rows())
     left, learned = guard.released(10_000)
     assert (left.count, learned) == (2000, None)
-    left, learned = guard.having_judged().released(10_000)
+    left, learned = replace(guard, judged=True).released(10_000)
     assert (left.count, learned.height) == (0, 2000)
 
 

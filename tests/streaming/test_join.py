@@ -269,14 +269,14 @@ def test_frames_that_have_not_changed_stay_the_same_objects():
 @st.composite
 def sequences(draw):
     """Draw events (number, kind, key, time, objective) whose times mostly rise."""
-    now, found = draw(st.integers(0, 100)), []
+    now, parts = draw(st.integers(0, 100)), []
     for number in range(draw(st.integers(1, 30))):
         now += draw(st.sampled_from([0, 0, 0, 1, 5, 20, 70]))
         time = max(0, now - draw(st.sampled_from([0, 0, 0, 3, 10, 60, 130])))
         kind = draw(st.sampled_from(["exposure", "feedback", "feedback", None]))
         key = draw(st.tuples(st.sampled_from("rst"), st.sampled_from("ab")))
-        found.append((number, kind, key, time, draw(st.sampled_from(["buy", "like"]))))
-    return found
+        parts.append((number, kind, key, time, draw(st.sampled_from(["buy", "like"]))))
+    return parts
 
 
 def frame_of(sequence):
@@ -322,9 +322,9 @@ def test_the_join_is_that_by_hand(sequence, options):
     waits = {name: options[name] for name in ("buy", "like")}
     given, aside = join_by_hand(sequence, options["every"], options["lateness"], waits)
     assert taken(join) == given
-    found = join.take_aside()
-    numbers = [int(user) for user in found["user"]]
-    assert list(zip(numbers, found["reason"], strict=True)) == aside
+    result = join.take_aside()
+    numbers = [int(user) for user in result["user"]]
+    assert list(zip(numbers, result["reason"], strict=True)) == aside
 
 
 @settings(max_examples=40, deadline=None)

@@ -18,17 +18,17 @@ def at(hour, minute=0):
 
 def taken(source, most):
     """Return all events of a source and the position behind them."""
-    found, offset = [], None
+    parts, offset = [], None
     while (chunk := source.read(offset, most)) is not None:
-        found.append(chunk.events)
+        parts.append(chunk.events)
         offset = chunk.offset
-    return found, offset
+    return parts, offset
 
 
 @pytest.mark.parametrize("most", [10, 700, 100_000])
 def test_it_ends_before_the_first_event_that_is_too_late(events, most):
-    found, offset = taken(PeriodSource(ListSource(events), Period(until=at(3))), most)
-    count = sum(map(len, found))
+    result, offset = taken(PeriodSource(ListSource(events), Period(until=at(3))), most)
+    count = sum(map(len, result))
     assert count == (events["time"] < at(3)).arg_min()
     assert offset == {"row": count}
 
@@ -42,8 +42,8 @@ def test_a_malformed_event_of_a_late_time_does_not_end_it(events):
 
 def test_older_events_are_left_out_and_read_all_the_same(events):
     source = PeriodSource(ListSource(events), Period(since=at(1)))
-    found, offset = taken(source, 700)
-    assert sum(map(len, found)) == (events["time"] >= at(1)).sum()
+    result, offset = taken(source, 700)
+    assert sum(map(len, result)) == (events["time"] >= at(1)).sum()
     assert offset == {"row": len(events)}
 
 

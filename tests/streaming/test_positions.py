@@ -40,11 +40,11 @@ def trained():
     begun = StreamTraining(
         SCHEMA, config, new_learner("harmonrank", {}, SCHEMA, SETTINGS), Prequential()
     )
-    found = [begun]
+    result = [begun]
     for number in range(3):
         ends = hour(number), hour(number) + timedelta(hours=1)
-        found.append(found[-1].learned(Batch(*ends, shown(number))))
-    return found
+        result.append(result[-1].learned(Batch(*ends, shown(number))))
+    return result
 
 
 def test_what_is_learned_by_sums_is_what_users_want(trained):
@@ -74,5 +74,5 @@ def test_prequential_quality_is_corrected_and_the_exact_one_needs_no_correction(
     exact = auc(fused, rows.truth)
     assert list(quality.exact_auc.values()) == pytest.approx(exact.tolist())
     naive = auc(fused, rows.labels)
-    found = np.array(list(quality.auc.values()))
-    assert (abs(found - exact) < abs(naive - exact)).all()
+    values = np.array(list(quality.auc.values()))
+    assert (abs(values - exact) < abs(naive - exact)).all()

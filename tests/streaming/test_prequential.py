@@ -24,23 +24,25 @@ class Scorer:
 
 
 def window_of(batches, window=24, scale=lambda number: 1.0):
-    found = Prequential(window)
+    result = Prequential(window)
     for number, rows in enumerate(batches):
-        found = found.scored(Scorer(scale(number), number), rows)
-    return found
+        result = result.scored(Scorer(scale(number), number), rows)
+    return result
 
 
 def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
     rows = batch(0, 20_000)
-    found = window_of([rows]).quality(WEIGHTED)
+    window = window_of([rows]).quality(WEIGHTED)
     fused = Scorer().score(rows)
     expected = auc_interval(fused, rows.labels, groups=rows.request)
-    for value, ends, same in zip(found.auc.values(), found.auc_ci.values(), expected, strict=True):
+    for value, ends, same in zip(
+        window.auc.values(), window.auc_ci.values(), expected, strict=True
+    ):
         assert value == pytest.approx(same.estimate, abs=1e-12)
         assert ends == pytest.approx((same.low, same.high), abs=1e-12)
     weights = WEIGHTED.weight_vector
     same = auc_sum_interval(fused, rows.labels, objective_weights=weights, groups=rows.request)
-    assert (found.auc_sum, *found.ci) == pytest.approx(
+    assert (window.auc_sum, *window.ci) == pytest.approx(
         (same.estimate, same.low, same.high), abs=1e-12
     )
 
@@ -139,8 +141,8 @@ def test_the_interval_covers_what_it_should():
 
 def test_the_window_slides():
     batches = [batch(number, 1500) for number in range(5)]
-    found = window_of(batches, window=3)
-    assert found.quality(SCHEMA) == window_of(batches[2:], window=3, scale=lambda _: 2.0).quality(
+    window = window_of(batches, window=3)
+    assert window.quality(SCHEMA) == window_of(batches[2:], window=3, scale=lambda _: 2.0).quality(
         SCHEMA
     )
 
@@ -148,11 +150,11 @@ def test_the_window_slides():
 def test_exact_aucs_and_their_ceiling_are_those_of_an_evaluation():
     rows = batch(0, 9000)
     model = method_class("closed-form")().fit(batch(1), SCHEMA)
-    found = Prequential().scored(model, rows).quality(SCHEMA)
+    window = Prequential().scored(model, rows).quality(SCHEMA)
     same = quality_of(model.score(rows), rows, SCHEMA.weight_vector)
-    assert found.exact_auc == pytest.approx(same.exact_auc, abs=1e-12)
-    assert found.exact_auc_sum == pytest.approx(same.exact_auc_sum, abs=1e-12)
-    assert found.ceiling == pytest.approx(same.ceiling, abs=1e-12)
+    assert window.exact_auc == pytest.approx(same.exact_auc, abs=1e-12)
+    assert window.exact_auc_sum == pytest.approx(same.exact_auc_sum, abs=1e-12)
+    assert window.ceiling == pytest.approx(same.ceiling, abs=1e-12)
     mixed = Prequential().scored(model, rows).scored(model, replace(rows, truth=None))
     assert mixed.quality(SCHEMA).exact_auc is None
 

@@ -42,15 +42,15 @@ def regret(batch):
 def test_it_is_found_when_the_interval_is_complete_and_what_is_served_is_recalibrated(swapped):
     place, intervals, _ = swapped
     assert {start for start, one in intervals.items() if one.replaced} == {at(3)}
-    found = intervals[at(3)]
-    assert found.replaced == ["p_like"]
-    assert found.version.recalibrated
-    assert found.version.refused is None
-    version = Registry(place.registry).version(found.version.version)
+    result = intervals[at(3)]
+    assert result.replaced == ["p_like"]
+    assert result.version.recalibrated
+    assert result.version.refused is None
+    version = Registry(place.registry).version(result.version.version)
     assert (version.recalibrated, version.metrics) == (True, None)
     assert version.note.endswith("recalibrated at 2023-11-15T02:00:00")
-    assert found.moves["p_like"].psi > 1
-    assert found.moves["p_long_view"].psi < 0.01
+    assert result.moves["p_like"].psi > 1
+    assert result.moves["p_long_view"].psi < 0.01
 
 
 def test_older_rows_that_are_learned_later_do_not_undo_it(swapped):
@@ -115,16 +115,16 @@ def test_a_recalibration_that_was_refused_is_not_tried_again(tmp_path):
     rules = Guardrails(tolerance=0.01, require_labels=True)
     place = Place(tmp_path, events_of(7, 24_000, swap=SWAP), rules=rules)
     list(place.run())
-    found = [v for v in Registry(place.registry).versions() if v.recalibrated]
-    assert len(found) == 1
-    assert found[0].refused.startswith("labels: no labelled table was given")
+    registry = [v for v in Registry(place.registry).versions() if v.recalibrated]
+    assert len(registry) == 1
+    assert registry[0].refused.startswith("labels: no labelled table was given")
 
 
 def seen(moved, replaced=()):
     """Return what a model says that sees some of three scores moved, and perhaps replaced."""
     columns = tuple(ColumnDrift(n, 30_000, -2.0 if n in moved else 0.0, 1.0) for n in "abc")
-    found = Replacement(at(3), pl.DataFrame()) if replaced else None
-    return Seen(Drift(30_000, columns, tuple(replaced), ()), found)
+    result = Replacement(at(3), pl.DataFrame()) if replaced else None
+    return Seen(Drift(30_000, columns, tuple(replaced), ()), result)
 
 
 def test_an_older_model_agrees_with_a_newer_one_if_the_same_scores_moved():

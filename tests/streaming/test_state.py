@@ -32,9 +32,9 @@ def halfway(events, tmp_path_factory):
 @pytest.fixture
 def place(halfway, events, tmp_path):
     shutil.copytree(halfway, tmp_path / "copy")
-    found = Place(tmp_path / "copy", events)
-    (found.commit,) = (found.state / "commits").iterdir()
-    return found
+    made = Place(tmp_path / "copy", events)
+    (made.commit,) = (made.state / "commits").iterdir()
+    return made
 
 
 def change(place, name, **changes):
@@ -43,8 +43,8 @@ def change(place, name, **changes):
     parts = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(parts | changes), encoding="utf-8")
     sums = place.commit / "checksums.json"
-    found = json.loads(sums.read_text("utf-8"))
-    sums.write_text(json.dumps(found | {name: sha256(path)}), encoding="utf-8")
+    numbers = json.loads(sums.read_text("utf-8"))
+    sums.write_text(json.dumps(numbers | {name: sha256(path)}), encoding="utf-8")
 
 
 def test_it_goes_on_with_the_steps_that_were_left(place, events, tmp_path):

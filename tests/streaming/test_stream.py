@@ -28,9 +28,9 @@ from harmonrank.support.errors import OutputError, SourceError, UsageError
 @pytest.fixture(scope="module")
 def events():
     """Return five hours of events, some of them twice and one too late."""
-    found = events_of(5, 800)
-    late = found[:1].with_columns(request=pl.lit("late"))
-    return pl.concat([found[:500], found[100:120], found[500:], late])
+    result = events_of(5, 800)
+    late = result[:1].with_columns(request=pl.lit("late"))
+    return pl.concat([result[:500], result[100:120], result[500:], late])
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +50,10 @@ def joined(events):
 
 def names_digest(names):
     """Return the digest of rows that were learned in these portions."""
-    found = ""
+    result = ""
     for part in names:
-        found = hashlib.sha256("\n".join([found, *part]).encode()).hexdigest()
-    return found
+        result = hashlib.sha256("\n".join([result, *part]).encode()).hexdigest()
+    return result
 
 
 def test_every_labelled_row_is_learned_once_or_waits_as_a_guard_row(whole, events):

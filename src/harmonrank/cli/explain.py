@@ -13,10 +13,7 @@ from harmonrank.cli.parts.verb import setting, verb
 from harmonrank.support.errors import UsageError
 
 
-@verb(
-    "explain",
-    example="harmonrank explain model --data test.parquet --row 0",
-)
+@verb("explain", example="harmonrank explain model --data test.parquet --row 0")
 @model_options
 @table_option("--data", help="Rows to explain it on; labels tell what weights cost.")
 @click.option("--row", type=whole(), metavar="N", help="Explain this row of --data, from 0.")
@@ -24,7 +21,7 @@ from harmonrank.support.errors import UsageError
     "--add",
     type=float,
     default=0.1,
-    help="What is added to each score of the row in turn, and taken off it.",
+    help="Amount that is added to each score of the row in turn, and subtracted from it.",
 )
 @report_option
 @shown

@@ -10,25 +10,19 @@ from harmonrank.cli.parts.options import Show, path_option, shown
 from harmonrank.cli.parts.verb import verb
 
 
-@verb(
-    "export",
-    example="harmonrank export model --onnx model.onnx",
-)
+@verb("export", example="harmonrank export model --onnx model.onnx")
 @click.argument("model", metavar="MODEL|REGISTRY", type=click.Path(path_type=Path))
 @path_option("--onnx", "out", required=True, metavar="FILE", help="The ONNX file to write.")
 @click.option("--float32", is_flag=True, help="Score inputs are FP32 instead of FP64.")
 @click.option(
-    "--require-weights", is_flag=True, help="`weights` must be given, as JavaScript needs it."
+    "--require-weights",
+    is_flag=True,
+    help="Make `weights` a required input, as ONNX Runtime for JavaScript needs.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @shown
 def command(
-    model: Path,
-    out: Path,
-    float32: bool,
-    require_weights: bool,
-    overwrite: bool,
-    show: Show,
+    model: Path, out: Path, float32: bool, require_weights: bool, overwrite: bool, show: Show
 ) -> None:
     """Write MODEL, or the current one of REGISTRY, as an ONNX file.
 

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.column_options import ColumnChoice, column_options
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
-from harmonrank.cli.parts.options import (
-    Show,
-    method_option,
-    output,
-    parse_settings,
-    seed_option,
-    settings_option,
-    shown,
-)
+from harmonrank.cli.parts.options import Show, shown
 from harmonrank.cli.parts.table_options import Tables, learning_tables, memory_option
 from harmonrank.cli.parts.verb import verb
 
@@ -25,19 +18,16 @@ if TYPE_CHECKING:
     from harmonrank.fusion import Method, Quality
 
 
-@verb(
-    "fit",
-    example="harmonrank fit --train train.parquet --schema schema.toml -o model",
-)
+@verb("fit", example="harmonrank fit --train train.parquet --schema schema.toml -o model")
 @learning_tables("early stopping")
 @column_options
-@method_option("--method", "harmonrank", "A way to fuse")
-@settings_option("An option of the method")
-@seed_option
+@options.method_option("--method", "harmonrank", "A way to fuse")
+@options.settings_option("An option of the method")
+@options.seed_option
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
 @memory_option
-@output("Folder of the model.")
+@options.output("Folder of the model.")
 @engine_options
 @shown
 def command(
@@ -71,26 +61,18 @@ def command(
     from harmonrank.support.storage.files import check_output
 
     schema = columns.schema(train, quiet=show.quiet)
-    model = method_class(method)(**parse_settings(settings))
+    model = method_class(method)(**options.parse_settings(settings))
     checked_device(device, "--device")
     target = check_output(out, overwrite=overwrite, holds=MODEL)
     checkpoint = target.with_name(f"{target.name}.checkpoint")
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
+    how: dict[str, Any] = {"valid": valid, "seed": seed, "device": device, "memory": memory}
     started = perf_counter()
     try:
         with engine.used(for_states=model.traits.workers):
-            model.fit(
-                train,
-                schema,
-                valid=valid,
-                seed=seed,
-                device=device,
-                on_event=show.event,
-                checkpoint=checkpoint,
-                memory=memory,
-            )
+            model.fit(train, schema, **how, on_event=show.event, checkpoint=checkpoint)
     except ModelFileError as error:
         raise ModelFileError(f"{error} The option --restart deletes it.") from None
     seconds = perf_counter() - started

@@ -4,22 +4,13 @@ __all__ = ["command"]
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.model_options import at_option, model_argument
-from harmonrank.cli.parts.options import (
-    Show,
-    baseline_option,
-    count_option,
-    format_option,
-    listed_option,
-    output,
-    parse_pairs,
-    report_option,
-    shown,
-)
+from harmonrank.cli.parts.options import Show, shown
 from harmonrank.cli.parts.table_options import Tables, table_name, table_option
 from harmonrank.cli.parts.verb import verb
 from harmonrank.support.errors import OutputError, UsageError
@@ -29,18 +20,17 @@ if TYPE_CHECKING:
 
 
 @verb(
-    "frontier",
-    example="harmonrank frontier model --data test.parquet --keep 'buy>=current-0.002'",
+    "frontier", example="harmonrank frontier model --data test.parquet --keep 'buy>=current-0.002'"
 )
 @model_argument
 @table_option("--data", required=True, help="Rows with labels, none of which it was fitted on.")
 @at_option
-@listed_option(
-    "--weights", "A=2,B=1", "What each AUC counts in the sum; as in the model, if not named."
+@options.listed_option(
+    "--weights", "A=2,B=1", "What each AUC counts in the sum; as in the model if not named."
 )
-@baseline_option
-@count_option("-k", 10, "Events among how many of a request.", least=1)
-@count_option("--points", 300, "Weights to try, at most.", least=3)
+@options.baseline_option
+@options.count_option("-k", 10, "Events among how many of a request.", least=1)
+@options.count_option("--points", 300, "Weights to try, at most.", least=3)
 @click.option(
     "--keep",
     multiple=True,
@@ -53,31 +43,28 @@ if TYPE_CHECKING:
     type=float,
     default=0.95,
     show_default=True,
-    help="Of the interval whose lower end must hold a floor; 0 for no margin.",
+    help="Confidence level of the interval whose lower end must hold a floor; 0 for no margin.",
 )
 @table_option("--refit", help="Training rows: also fit for the weights of a few points.")
 @click.option(
     "--choose",
     metavar="POINT",
-    help="The point to save: knee, current, a number, or weights A=2,B=1; what --keep finds, or "
-    "else the knee, if left out.",
+    help="The point to save: knee, current, a number, or weights A=2,B=1; if left out, the one "
+    "that --keep finds, or else the knee.",
 )
 @click.option("--save", "name", metavar="NAME", help="Keep the point in the model, for --at NAME.")
-@output("Folder of a new model with the point; MODEL itself if left out.", required=False)
-@report_option
-@format_option
+@options.output(
+    "Folder of a new model with the point; if left out, MODEL itself is changed.", required=False
+)
+@options.report_option
+@options.format_option
 @shown
 def command(
     model: Path,
     data: Tables,
     at: str | None,
     weights: str | None,
-    baseline: str | None,
-    k: int,
-    points: int,
     keep: tuple[str, ...],
-    level: float,
-    refit: Tables | None,
     choose: str | None,
     name: str | None,
     out: Path | None,
@@ -85,6 +72,7 @@ def command(
     report: Path | None,
     style: str,
     show: Show,
+    **how: Any,
 ) -> None:
     """Show what MODEL can trade between objectives, without another fit.
 
@@ -105,34 +93,30 @@ def command(
     fitted = load(model)
     target = _target(model, fitted, name, out, overwrite=overwrite)
     pages = Pages(report, None, show)
-    found = frontier(
+    result = frontier(
         fitted if at is None else fitted.at(at),
         data,
-        weights=parse_pairs(weights),
-        k=k,
-        points=points,
+        weights=options.parse_pairs(weights),
         keep=keep,
-        level=level,
-        refit=refit,
-        baseline=baseline,
+        **how,
         on_step=lambda *done: show.advance("points ", *done),
         on_refit=lambda number: show.line(f"Fitted for point {number}."),
     )
     number, kept = None, None
     if choose is not None and "=" in choose:
-        kept = parse_pairs(choose, "--choose")
+        kept = options.parse_pairs(choose, "--choose")
     elif choose or name or keep:
-        number, kept = found.chosen(choose or found.usual)
-    missed = found.usual == "nearest" and choose is None
-    pages.write(found, title=f"{fitted.name} on {table_name(data)}", chosen=number)
+        number, kept = result.chosen(choose or result.usual)
+    missed = result.usual == "nearest" and choose is None
+    pages.write(result, title=f"{fitted.name} on {table_name(data)}", chosen=number)
     if target is not None and name is not None and kept is not None and not missed:
         fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
         show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
     told = None if kept is None else {"number": number, "weights": kept, "name": name}
-    if (floors := floor_table(found)) is not None:
+    if (floors := floor_table(result)) is not None:
         show.print(floors)
-    table = frontier_table(found, number)
-    show.result(table, {**found.to_dict(), "chosen": told}, style=style)
+    table = frontier_table(result, number)
+    show.result(table, {**result.to_dict(), "chosen": told}, style=style)
     if missed:
         show.line("No point was saved." if name else "No point keeps all floors.")
         sys.exit(3)

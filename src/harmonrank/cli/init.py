@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from harmonrank.data.guess import Guess
 
 
-@verb(
-    "init",
-    example="harmonrank init log.parquet",
-)
+@verb("init", example="harmonrank init log.parquet")
 @table_argument("log")
 @path_option("-o", "--output", "out", default=SCHEMA, show_default=True, help="File to write.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")

@@ -61,10 +61,10 @@ class _Verbs(click.Group):
         return [*_VERBS, *plugins(PLUGINS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        place = f"harmonrank.cli.{name}" if name in _VERBS else plugins(PLUGINS).get(name)
-        if place is None:
+        module = f"harmonrank.cli.{name}" if name in _VERBS else plugins(PLUGINS).get(name)
+        if module is None:
             return None
-        command: click.Command = import_module(place).command
+        command: click.Command = import_module(module).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,6 +2,8 @@
 
 __all__ = ["command"]
 
+from typing import Any
+
 import click
 
 from harmonrank.cli.parts.model_options import ModelChoice, load_ranking, model_options
@@ -10,34 +12,22 @@ from harmonrank.cli.parts.table_options import Tables, table_argument
 from harmonrank.cli.parts.verb import verb
 
 
-@verb(
-    "offline",
-    example="harmonrank offline model log.parquet --against prod_score -k 5",
-)
+@verb("offline", example="harmonrank offline model log.parquet --against prod_score -k 5")
 @model_options
 @table_argument("data")
 @click.option(
     "--against",
     metavar="CURRENT",
-    help="What ranks today: a model, a column or a formula; else the order that was shown.",
+    help="What ranks today: a model, a column or a formula; if left out, the order shown.",
 )
-@count_option("-k", 10, "How many places of a request count.", least=1)
+@count_option("-k", 10, "Number of places of a request that count.", least=1)
 @click.option(
     "--randomised", metavar="A", help="Column that is 1 in requests shown in random order."
 )
 @click.option("--position", metavar="A", help="Column of places; that of the model if left out.")
 @seed_option
 @shown
-def command(
-    chosen: ModelChoice,
-    data: Tables,
-    against: str | None,
-    k: int,
-    randomised: str | None,
-    position: str | None,
-    seed: int,
-    show: Show,
-) -> None:
+def command(chosen: ModelChoice, data: Tables, against: str | None, show: Show, **how: Any) -> None:
     """Estimate what MODEL would earn online, from DATA, a log that another ranking made.
 
     DATA has labels, requests and the place of each row; candidates that were not shown have none.
@@ -46,15 +36,7 @@ def command(
     """
     from harmonrank.evaluation.offline import offline
 
-    result = offline(
-        chosen.load(),
-        data,
-        **chosen.asked,
-        against=None if against is None else load_ranking(against),
-        k=k,
-        randomised=randomised,
-        position=position,
-        seed=seed,
-    )
+    current = None if against is None else load_ranking(against)
+    result = offline(chosen.load(), data, **chosen.asked, against=current, **how)
     show.result(result.to_table(), result.to_dict())
     show.notes(result.warnings)

@@ -12,13 +12,10 @@ from harmonrank.cli.parts.table_options import Tables, table_argument
 from harmonrank.cli.parts.verb import verb
 
 
-@verb(
-    "rank",
-    example="harmonrank rank model candidates.parquet -k 20 -o best.parquet",
-)
+@verb("rank", example="harmonrank rank model candidates.parquet -k 20 -o best.parquet")
 @model_options
 @table_argument("data")
-@count_option("-k", 10, "At most so many rows of a request.", least=1)
+@count_option("-k", 10, "Most rows of a request.", least=1)
 @click.option("--request", metavar="A", help="Request column; that of the model if left out.")
 @output("Table to write: parquet, csv or arrow.")
 @shown

@@ -11,6 +11,7 @@ from harmonrank.cli.parts.options import (
     Show,
     parse_settings,
     path_option,
+    settings_option,
     shown,
     whole,
 )
@@ -18,7 +19,7 @@ from harmonrank.cli.parts.verb import Verb, setting
 from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harmonrank.registry import Version
+    from harmonrank.registry import Registry, Version
 
 REFUSED = 3
 """The exit code of a publication that the guardrails refused."""
@@ -30,7 +31,16 @@ _FORMAT = setting(
     default="table",
     help="How the result is printed.",
 )
-_PATH = click.argument("registry", type=click.Path(path_type=Path))
+_FOLDER = click.Path(path_type=Path)
+
+
+def _opened(ctx: click.Context, param: click.Parameter, folder: Path) -> "Registry":  # noqa: ARG001
+    from harmonrank.registry import Registry
+
+    return Registry(folder)
+
+
+_REGISTRY = click.argument("registry", type=_FOLDER, callback=_opened)
 
 
 class _Registry(click.Group):
@@ -46,18 +56,11 @@ def command() -> None:
 
 
 @command.command("init")
-@_PATH
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A guardrail; may be repeated."
-)
+@click.argument("folder", metavar="REGISTRY", type=_FOLDER)
+@settings_option("A guardrail")
 @click.option("--overwrite", is_flag=True, help="Give an existing registry other guardrails.")
 @shown
-def init(
-    registry: Path,
-    settings: tuple[str, ...],
-    overwrite: bool,
-    show: Show,
-) -> None:
+def init(folder: Path, settings: tuple[str, ...], overwrite: bool, show: Show) -> None:
     """Make an empty registry in the folder REGISTRY.
 
     Guardrails, with their defaults: tolerance=0.002 (of each objective's AUC),
@@ -71,7 +74,7 @@ def init(
     from harmonrank.support.table import table_of
 
     given = checked_options("a registry", Guardrails, parse_settings(settings))
-    made = Registry.create(registry, Guardrails(**given), overwrite=overwrite)
+    made = Registry.create(folder, Guardrails(**given), overwrite=overwrite)
     show.line(f"Registry: {made.path}")
     facts = asdict(made.guardrails)
     rows = [(name, str(value)) for name, value in facts.items()]
@@ -79,21 +82,16 @@ def init(
 
 
 @command.command("list")
-@_PATH
+@_REGISTRY
 @_FORMAT
 @shown
-def list_command(registry: Path, style: str, show: Show) -> None:
+def list_command(registry: "Registry", style: str, show: Show) -> None:
     """List the versions of REGISTRY."""
-    from harmonrank.registry import Registry
     from harmonrank.support.table import Column, Table
 
-    found = Registry(registry)
-    current, versions = found.current(), found.versions()
+    current, versions = registry.current(), registry.versions()
     columns = (
-        Column("version"),
-        Column("state"),
-        Column("created"),
-        Column("method"),
+        *map(Column, ("version", "state", "created", "method")),
         Column("AUC-sum in requests", ".4f", widest=11),
         Column("over all rows", ".4f", widest=8),
         Column("parent", spare=True),
@@ -121,21 +119,17 @@ def _auc_sums(version: "Version") -> tuple[float | None, float | None]:
 
 
 @command.command("show")
-@_PATH
+@_REGISTRY
 @click.argument("version", type=int, required=False)
 @_FORMAT
 @shown
-def show_command(registry: Path, version: int | None, style: str, show: Show) -> None:
+def show_command(registry: "Registry", version: int | None, style: str, show: Show) -> None:
     """Show VERSION of REGISTRY, or the current one: its checks, metrics and files."""
-    from harmonrank.registry import Registry
-
-    found = Registry(registry)
-    record = found.version(version)
-    table = _checks(record, _state(record, found.current()))
-    show.result(table, record.to_dict(), style=style)
+    record = registry.version(version)
+    show.result(_checks(record, registry.current()), record.to_dict(), style=style)
 
 
-def _checks(version: "Version", state: str) -> Any:
+def _checks(version: "Version", current: int | None) -> Any:
     from harmonrank.fusion import Quality
     from harmonrank.support.table import Column, Table
 
@@ -152,13 +146,13 @@ def _checks(version: "Version", state: str) -> Any:
             each = ", ".join(f"{n} {value.estimate:.4f}" for n, value in (areas or {}).items())
             facts += [f"AUC{where}, {quality.rows:,} rows: {each}."] * bool(each)
     columns = (Column("check"), Column("result"), Column("what", widest=48))
-    title = f"Version {version.number}: {state}"
+    title = f"Version {version.number}: {_state(version, current)}"
     return Table(columns, rows, title=title, emphasis=emphasis, notes=tuple(facts))
 
 
 @command.command("publish")
-@_PATH
-@click.argument("model", type=click.Path(path_type=Path), required=False)
+@_REGISTRY
+@click.argument("model", type=_FOLDER, required=False)
 @path_option("--data", help="Table to hold it to; with labels, AUCs are compared.")
 @path_option(
     "--recalibrated-on",
@@ -170,7 +164,7 @@ def _checks(version: "Version", state: str) -> Any:
 @_FORMAT
 @shown
 def publish(
-    registry: Path,
+    registry: "Registry",
     model: Path | None,
     data: Path | None,
     recalibrated_on: Path | None,
@@ -183,71 +177,56 @@ def publish(
 
     A version that they refuse is kept with the reason, and the exit code is 3.
     """
-    from harmonrank.registry import Registry
-
     if (model is None) == (recalibrated_on is None):
         raise UsageError("Name either the folder of a MODEL or --recalibrated-on DATA.")
-    found = Registry(registry)
     if recalibrated_on is None:
         assert model is not None
-        version = found.publish(model, data, window=window, note=note)
+        version = registry.publish(model, data, window=window, note=note)
     else:
-        version = found.publish(
-            found.load().recalibrated(recalibrated_on),
+        version = registry.publish(
+            registry.load().recalibrated(recalibrated_on),
             recalibrated_on if data is None else data,
-            window=window or found.version().window,
+            window=window or registry.version().window,
             note=note,
             recalibrated=True,
         )
-    show.result(_checks(version, _state(version, found.current())), version.to_dict(), style=style)
+    show.result(_checks(version, registry.current()), version.to_dict(), style=style)
     if version.refused is not None:
         raise SystemExit(REFUSED)
 
 
 @command.command("rollback")
-@_PATH
+@_REGISTRY
 @click.argument("version", type=int, required=False)
 @shown
-def rollback(registry: Path, version: int | None, show: Show) -> None:
+def rollback(registry: "Registry", version: int | None, show: Show) -> None:
     """Make VERSION of REGISTRY current, or the one that was current before."""
-    from harmonrank.registry import Registry
-
-    found = Registry(registry)
-    before, record = found.current(), found.rollback(version)
+    before, record = registry.current(), registry.rollback(version)
     text = f"Version {record.number} is current; it was {before}."
     show.result(text, {"current": record.number, "before": before})
 
 
 @command.command("prune")
-@_PATH
+@_REGISTRY
 @click.option("--keep", type=whole(1), default=10, show_default=True, help="How many newest stay.")
 @shown
-def prune(registry: Path, keep: int, show: Show) -> None:
+def prune(registry: "Registry", keep: int, show: Show) -> None:
     """Remove old versions of REGISTRY; the current one and the one before it stay."""
-    from harmonrank.registry import Registry
-
-    removed = Registry(registry).prune(keep)
+    removed = registry.prune(keep)
     names = ", ".join(map(str, removed)) or "none"
     show.result(f"Removed: {names}.", {"removed": removed})
 
 
 @command.command("diff")
-@_PATH
+@_REGISTRY
 @click.argument("first", type=int)
 @click.argument("second", type=int)
 @path_option("--data", help="Table that both rank; with labels, AUCs are compared.")
 @_FORMAT
 @shown
 def diff(
-    registry: Path,
-    first: int,
-    second: int,
-    data: Path | None,
-    style: str,
-    show: Show,
+    registry: "Registry", first: int, second: int, data: Path | None, style: str, show: Show
 ) -> None:
     """Show what differs between two versions of REGISTRY."""
-    from harmonrank.registry import Registry
-
-    found = Registry(registry).diff(first, second, data)
-    show.result(found.to_table(), found.to_dict(), style=style)
+    difference = registry.diff(first, second, data)
+    show.result(difference.to_table(), difference.to_dict(), style=style)

@@ -10,10 +10,7 @@ from harmonrank.cli.parts.options import Show, format_option, path_option, shown
 from harmonrank.cli.parts.verb import verb
 
 
-@verb(
-    "report",
-    example="harmonrank report state -o stream.html",
-)
+@verb("report", example="harmonrank report state -o stream.html")
 @click.argument("state", type=click.Path(path_type=Path))
 @path_option("-o", "--output", "out", metavar="FILE", help="Write one HTML page with charts.")
 @format_option

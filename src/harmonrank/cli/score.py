@@ -14,10 +14,7 @@ from harmonrank.cli.parts.table_options import Tables, table_argument
 from harmonrank.cli.parts.verb import verb
 
 
-@verb(
-    "score",
-    example="harmonrank score model candidates.parquet -o scored.parquet",
-)
+@verb("score", example="harmonrank score model candidates.parquet -o scored.parquet")
 @model_options
 @table_argument("data")
 @output("Table to write: parquet, csv or arrow; with --engine ray a folder.")

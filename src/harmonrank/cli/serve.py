@@ -13,14 +13,11 @@ from harmonrank.cli.parts.verb import setting, verb
 from harmonrank.support.errors import UsageError
 
 
-@verb(
-    "serve",
-    example="harmonrank serve model --port 8080",
-)
+@verb("serve", example="harmonrank serve model --port 8080")
 @click.argument("target", metavar="MODEL|REGISTRY", type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, help="0 takes any that is free.")
-@click.option("--workers", default=1, show_default=True, help="Processes that answer.")
+@click.option("--workers", default=1, show_default=True, help="Processes that answer requests.")
 @click.option("--name", default="harmonrank", show_default=True, help="The model's name.")
 @at_option
 @click.option(
@@ -37,10 +34,12 @@ from harmonrank.support.errors import UsageError
     show_default=True,
     help="When an upstream model is replaced: an alarm, a new version, or nothing.",
 )
-@path_option("--api-key-file", metavar="FILE", help="Holds the key; else HARMONRANK_API_KEY.")
-@click.option("--anonymous", is_flag=True, help="Let other machines ask without a key.")
-@path_option("--tls-cert", metavar="FILE", help="Certificate chain, PEM.")
-@path_option("--tls-key", metavar="FILE", help="Its private key, PEM.")
+@path_option(
+    "--api-key-file", metavar="FILE", help="File with the API key; else HARMONRANK_API_KEY."
+)
+@click.option("--anonymous", is_flag=True, help="Answer other machines without a key.")
+@click.option("--tls-cert", metavar="FILE", help="Certificate chain, PEM.")
+@click.option("--tls-key", metavar="FILE", help="Private key of the certificate, PEM.")
 @setting("--max-bytes", default=16 << 20, show_default=True, help="Largest request body.")
 @setting("--max-rows", default=100_000, show_default=True, help="Most candidates in a request.")
 @setting("--queue", default=256, show_default=True, help="Most requests that wait for a worker.")
@@ -48,13 +47,13 @@ from harmonrank.support.errors import UsageError
     "--timeout",
     default=10.0,
     show_default=True,
-    help="Seconds for reading a body, and for waiting in the queue.",
+    help="Time limit in seconds for reading a request body, and for waiting in the queue.",
 )
 @setting(
     "--grace",
     default=10.0,
     show_default=True,
-    help="Seconds for open requests when it is told to stop.",
+    help="Seconds that open requests have when the service is told to stop.",
 )
 @click.option(
     "--warm", is_flag=True, help="Compile what MODEL needs, keep it on disk and stop: for images."
@@ -66,8 +65,6 @@ def command(
     points: tuple[str, ...],
     api_key_file: Path | None,
     anonymous: bool,
-    tls_cert: Path | None,
-    tls_key: Path | None,
     warm: bool,
     show: Show,
     **settings: Any,
@@ -78,8 +75,8 @@ def command(
     Without --host only this machine can ask. --json writes the address when the service answers.
 
     Kernels are kept beside the package, or where NUMBA_CACHE_DIR says: run it with --warm when an
-    image is built, on a machine with the processor of those that serve, and a service starts at
-    once, even where nothing can be written.
+    image is built, on the kind of processor that will serve. A service then starts at once, even
+    where nothing can be written.
     """
     from harmonrank.serving import ServeConfig
     from harmonrank.serving.supervisor import serve
@@ -88,13 +85,7 @@ def command(
     if warm:
         _warm(target, show)
         return
-    given = {
-        "target": str(target),
-        "points": dict(_point(text) for text in points),
-        "tls_cert": None if tls_cert is None else str(tls_cert),
-        "tls_key": None if tls_key is None else str(tls_key),
-        **settings,
-    }
+    given = {"target": str(target), "points": dict(_point(text) for text in points), **settings}
     config = ServeConfig(**checked_options("serve", ServeConfig, given))
 
     def on_ready(address: str) -> None:
@@ -106,14 +97,12 @@ def command(
 
 def _warm(target: Path, show: Show) -> None:
     """Compile what a model needs to score."""
-    from harmonrank.cli.parts.model_options import load_ranking
-    from harmonrank.fusion import load
     from harmonrank.fusion.scoring import warm
+    from harmonrank.registry.target import load_target
     from harmonrank.serving.rank import warm_up
     from harmonrank.serving.runtime import Runtime
 
-    found = load_ranking(str(target))
-    fitted = load(target) if isinstance(found, str) else found
+    fitted, _ = load_target(target)
     seconds = warm(fitted)
     warm_up(Runtime(fitted, ""))
     text = f"The kernels of {fitted.name} are ready ({seconds:.1f} s)."

@@ -16,18 +16,15 @@ from harmonrank.support.errors import UsageError
 _OPEN = ("-", "")
 
 
-@verb(
-    "stream",
-    example="harmonrank stream --source events --registry registry --state state",
-)
+@verb("stream", example="harmonrank stream --source events --registry registry --state state")
 @stream_options
 @path_option("--registry", metavar="DIR", help="Where versions are published.")
-@click.option("--once", is_flag=True, help="Take what is there, publish and stop.")
+@click.option("--once", is_flag=True, help="Read what is there, publish and stop.")
 @click.option(
     "--backfill",
     nargs=2,
     metavar="FROM TO",
-    help="Replay events of a period, from the first time on to before the second; - for no bound.",
+    help="Replay the events from the first time on, up to the second; - for no bound.",
 )
 @click.option(
     "--metrics",
@@ -73,15 +70,9 @@ def command(
             text = lambda: stream_metrics(totals)  # noqa: E731
             show.line(f"Metrics: {stack.enter_context(metrics_endpoint(metrics, text))}")
         stop = stack.enter_context(stopped_by_signals())
+        address, state = choice.source, choice.state
         for event in stream(
-            choice.source,
-            schema,
-            config,
-            choice.state,
-            registry=registry,
-            loop=loop,
-            stop=stop,
-            period=period,
+            address, schema, config, state, registry=registry, loop=loop, stop=stop, period=period
         ):
             show.event(event)
 
@@ -90,9 +81,9 @@ def _time(text: str) -> datetime | None:
     if text in _OPEN:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
             f"--backfill takes times such as 2026-01-31T18:00, or - for none. Got '{text}'."
         ) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -111,27 +111,27 @@ class _Reader:
                 f"The formula {shown(self.text)} is nested deeper than {_MOST_DEPTH}; compute the "
                 "score beforehand and name its column."
             )
-        if isinstance(node, ast.Name):
-            name = node.id
-            self.names.setdefault(name)
-            return lambda columns: columns[name]
-        if isinstance(node, ast.Constant):
-            number = self._number(node.value)
-            return lambda _: number
-        function, parts = self._operation(node)
+        match node:
+            case ast.Name(id=name):
+                self.names.setdefault(name)
+                return lambda columns: columns[name]
+            case ast.Constant(value=value):
+                number = self._number(value)
+                return lambda _: number
+            case ast.BinOp(op=operator, left=left, right=right) if type(operator) in _OPERATORS:
+                function, parts = _OPERATORS[type(operator)], [left, right]
+            case ast.UnaryOp(op=operator, operand=part) if type(operator) in _OPERATORS:
+                function, parts = _OPERATORS[type(operator)], [part]
+            case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):
+                function = self._function(name, len(parts))
+            case _:
+                piece = ast.get_source_segment(self.text.strip(), node) or type(node).__name__
+                self._refuse(f"has {shown(piece)}, which it may not")
         rules = [self.rule(part, depth + 1) for part in parts]
         return lambda columns: function(*(rule(columns) for rule in rules))
 
-    def _operation(self, node: ast.expr) -> tuple[Callable[..., _Values], list[ast.expr]]:
-        """Return an allowed operation and its operands."""
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)], [node.left, node.right]
-        if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)], [node.operand]
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
-            piece = ast.get_source_segment(self.text.strip(), node) or type(node).__name__
-            self._refuse(f"has {shown(piece)}, which it may not")
-        name, given = node.func.id, len(node.args)
+    def _function(self, name: str, given: int) -> Callable[..., _Values]:
+        """Return an allowed function of so many arguments."""
         if name not in _FUNCTIONS:
             self._refuse(f"calls '{name}', which it may not")
         function, least, most = _FUNCTIONS[name]
@@ -141,7 +141,7 @@ class _Reader:
                 f"'{name}' in the formula {shown(self.text)} takes {expected} arguments. "
                 f"Got {given}."
             )
-        return function, node.args
+        return function
 
     def _number(self, value: Any) -> np.float64:
         number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -3,7 +3,7 @@
 __all__ = ["Guess", "commented_toml", "guess_schema"]
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import tomli_w
 
 from harmonrank.data.guess_columns import ColumnFacts, facts_of, is_steady
 from harmonrank.data.guess_pairs import PRODUCTION, Pair, graded_pairs, pairs_of, parents
-from harmonrank.data.reading.tables import Source, describe, first_rows
+from harmonrank.data.reading.tables import Source, describe, open_table
 from harmonrank.data.scales import guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
@@ -21,9 +21,12 @@ from harmonrank.support.table import Column, Style, Table
 
 _ROWS = 100_000
 _MOST_VALUES = 1000
-_REQUEST_WORDS = ("request", "req", "reqid", "requestid", "rid", "impression", "query", "search")
-_MORE_REQUEST_WORDS = ("slate", "list", "page", "trace", "session")
+_REQUEST_WORDS = (
+    *("request", "req", "reqid", "requestid", "rid", "impression", "query", "search"),
+    *("slate", "list", "page", "trace", "session"),
+)
 _ID_WORDS = frozenset(["id", "uid", "key", "hash"])
+_PERCENT_WORDS = frozenset(["percent", "pct", "percentage"])
 _WEIGHT_WORDS = frozenset(["weight", "weights", "ipw", "ips"])
 _PLACE_WORDS = frozenset(["position", "pos", "place", "slot", "rank"])
 
@@ -83,7 +86,7 @@ class Guess:
         rows = [(name, role, why) for name, (role, why) in self.reasons.items()]
         rows.sort(key=lambda row: order.index(row[1]))
         emphasis: dict[int, Style] = {
-            place: "dim" for place, (_, role, _) in enumerate(rows) if role == order[-1]
+            row: "dim" for row, (_, role, _) in enumerate(rows) if role == order[-1]
         }
         return Table(columns, tuple(rows), emphasis=emphasis)
 
@@ -94,7 +97,7 @@ def guess_schema(source: Source) -> Guess:
     Raises:
         DataError: There is no label with a score.
     """
-    frame = first_rows(source, _ROWS)
+    frame = open_table(source, None, rows=_ROWS)
     # An unnamed column, such as the index that pandas writes to csv, can have no role.
     facts = [facts_of(series) for series in frame if series.name]
     return _Guessing(frame, facts).guess(describe(source))
@@ -106,18 +109,41 @@ class _Guessing:
     def __init__(self, frame: pl.DataFrame, facts: Sequence[ColumnFacts]) -> None:
         self._frame, self._facts = frame, {fact.name: fact for fact in facts}
         self._reasons: dict[str, tuple[str, str]] = {}
+        self._scales: dict[str, str] = {}
 
     def _left(self) -> list[ColumnFacts]:
         return [fact for name, fact in self._facts.items() if name not in self._reasons]
 
-    def _take(self, name: str, role: str, why: str) -> None:
+    def _take(self, name: str, role: str, why: str) -> str:
         self._reasons[name] = (role, why)
+        return name
+
+    def _first(
+        self, words: frozenset[str], role: str, why: str, fits: Callable[[ColumnFacts], bool]
+    ) -> str | None:
+        """Take the first column that has one of these words and fits."""
+        for fact in self._left():
+            if fact.words & words and fits(fact):
+                return self._take(fact.name, role, why.format(fact.name))
+        return None
 
     def guess(self, called: str) -> Guess:
         time, request = self._time(), self._request()
-        steady = self._steady(request)
-        weight = self._weight()
-        self._place(steady)
+        varied = [fact.name for fact in self._left() if fact.kind not in ("time", "other")]
+        steady = {n for n in varied if request and is_steady(self._frame, n, request)}
+        weight = self._first(
+            _WEIGHT_WORDS,
+            "sample weight",
+            "named so, and 0 or more",
+            lambda fact: fact.numeric and fact.low >= 0 and not fact.missing,
+        )
+        # It predicts feedback, and no new row has it.
+        self._first(
+            _PLACE_WORDS,
+            "left out",
+            "may be where a row was shown: position = {!r} would correct feedback for it",
+            lambda fact: fact.kind == "integer" and fact.low >= 0 and fact.name not in steady,
+        )
         truth = [f for f in self._left() if f.is_share and f.words & {"truth", "true"}]
         moving = [fact for fact in self._left() if fact.name not in steady and fact not in truth]
         given, graded = parents(self._frame, moving), graded_pairs(moving)
@@ -129,27 +155,25 @@ class _Guessing:
         if not pairs:
             raise DataError(_nothing(called, labels, scores))
         given = {k: v for k, v in given.items() if {k, v} <= {pair.label for pair in pairs}}
-        scale = self._scores(pairs, given) | self._graded(graded)
-        known = {
-            p.label: p.score
-            for p in pairs_of(self._frame, [self._facts[p.label] for p in pairs], truth)
-            if p.named
-        }
-        for label, name in known.items():
+        self._take_pairs(pairs, given, graded)
+        known = pairs_of(self._frame, [self._facts[pair.label] for pair in pairs], truth)
+        named = {pair.label: pair.score for pair in known if pair.named}
+        for label, name in named.items():
             self._take(name, "truth", f"named like the true probability of {label}")
-        baseline = self._baseline()
+        today = "may be what ranks today: --baseline {}"
+        baseline = self._first(PRODUCTION, "left out", today, lambda fact: fact.kind == "number")
         context = self._context(steady, request)
-        self._rest(steady, request)
+        for fact in self._left():
+            self._take(fact.name, "left out", _why_not(fact, fact.name in steady, request))
         objectives = {pair.label: pair.score for pair in pairs} | graded
-        whole = known if len(known) == len(objectives) else {}
         schema = Schema(
             objectives,
             context,
             request,
             sample_weight=weight,
-            truth=whole,
+            truth=named if len(named) == len(objectives) else {},
             time=time,
-            scale=scale,
+            scale=self._scales,
             graded=tuple(graded),
             given=given,
         )
@@ -161,113 +185,67 @@ class _Guessing:
         if not times:
             return None
         best = max(times, key=lambda fact: fact.values)
-        self._take(best.name, "time", f"{best.values:,} different times")
-        return best.name
+        return self._take(best.name, "time", f"{best.values:,} different times")
 
     def _request(self) -> str | None:
-        rows = self._frame.height
-        for word in (*_REQUEST_WORDS, *_MORE_REQUEST_WORDS):
-            for fact in self._left():
-                grouped = 1 < fact.values <= rows / 1.2
-                if word in fact.words and fact.kind in ("integer", "text") and grouped:
-                    self._take(
-                        fact.name, "request", f"named so; {rows / fact.values:.1f} rows each"
-                    )
-                    return fact.name
+        rows, left = self._frame.height, self._left()
+        ids = [fact for fact in left if fact.kind in ("integer", "text")]
+        grouped = [fact for fact in ids if 1 < fact.values <= rows / 1.2]
+        for word in _REQUEST_WORDS:
+            for fact in grouped:
+                if word in fact.words:
+                    why = f"named so; {rows / fact.values:.1f} rows each"
+                    return self._take(fact.name, "request", why)
         return None
 
-    def _steady(self, request: str | None) -> frozenset[str]:
-        """Return the columns that have one value within a request."""
-        if request is None:
-            return frozenset()
-        kinds = ("binary", "integer", "number", "text")
-        tried = [fact.name for fact in self._left() if fact.kind in kinds]
-        return frozenset(name for name in tried if is_steady(self._frame, name, request))
-
-    def _weight(self) -> str | None:
-        for fact in self._left():
-            if fact.words & _WEIGHT_WORDS and fact.numeric and fact.low >= 0 and not fact.missing:
-                self._take(fact.name, "sample weight", "named so, and 0 or more")
-                return fact.name
-        return None
-
-    def _place(self, steady: frozenset[str]) -> None:
-        """Leave out where rows were shown: it predicts feedback, and no new row has it."""
-        for fact in self._left():
-            whole = fact.kind == "integer" and fact.low >= 0
-            if fact.words & _PLACE_WORDS and whole and fact.name not in steady:
-                hint = f"position = {fact.name!r} would correct feedback for it"
-                self._take(fact.name, "left out", f"may be where a row was shown: {hint}")
-                return
-
-    def _graded(self, pairs: Mapping[str, str]) -> dict[str, str]:
-        """Take numbers that are labels, and their scores; return scales likewise."""
-        scale = {}
-        for label, score in pairs.items():
-            fact = self._facts[score]
-            mean = float(np.nanmean(self._frame[label].cast(pl.Float64).to_numpy()))
-            self._take(
-                label, "label", f"graded: numbers around {mean:.3g}, and {score} is named so"
-            )
-            self._take(score, f"score of {label}", "named like it")
-            if (look := self._scale(fact)) != "probability":
-                scale[score] = look
-        return scale
-
-    def _scores(self, pairs: Sequence[Pair], given: Mapping[str, str]) -> dict[str, str]:
-        """Take labels and scores; return the scales that are no probabilities."""
-        scale = {}
+    def _take_pairs(
+        self, pairs: Sequence[Pair], given: Mapping[str, str], graded: Mapping[str, str]
+    ) -> None:
+        """Take labels and their scores."""
         for pair in pairs:
-            share = float(np.nanmean(self._frame[pair.label].cast(pl.Float64).to_numpy()))
-            why = f"0 and 1, {share:.2%} are 1"
+            why = f"0 and 1, {self._mean(pair.label):.2%} are 1"
             if pair.label in given:
                 why += f"; null where {given[pair.label]} is 0, so given it"
             self._take(pair.label, "label", why)
             how = "named like it" if pair.named else "of all scores the best for it"
-            fact = self._facts[pair.score]
-            why = f"{how}, AUC {pair.auc:.3f}"
-            look = self._scale(fact)
-            if look != "probability":
-                scale[pair.score] = look
-                why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(look)}"
-            if fact.missing:
-                why += f"; null in {fact.missing:.1%}"
-            self._take(pair.score, f"score of {pair.label}", why)
-        return scale
+            self._take_score(pair.score, pair.label, f"{how}, AUC {pair.auc:.3f}")
+        for label, score in graded.items():
+            why = f"graded: numbers around {self._mean(label):.3g}, and {score} is named so"
+            self._take(label, "label", why)
+            self._take_score(score, label, "named like it")
+
+    def _mean(self, name: str) -> float:
+        return float(np.nanmean(self._frame[name].cast(pl.Float64).to_numpy()))
+
+    def _take_score(self, name: str, label: str, why: str) -> None:
+        """Take the score of a label, and its scale if it is no probability."""
+        fact = self._facts[name]
+        scale = self._scale(fact)
+        if scale != "probability":
+            self._scales[name] = scale
+            why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(scale)}"
+        if fact.missing:
+            why += f"; null in {fact.missing:.1%}"
+        self._take(name, f"score of {label}", why)
 
     def _scale(self, fact: ColumnFacts) -> str:
-        guessed = guess_scale(self._frame[fact.name].cast(pl.Float64).to_numpy())
-        named = next((s for s in ("percent", "logit") if s in fact.words), None)
-        if "pct" in fact.words or "percentage" in fact.words:
-            named = "percent"
         # Scores of a rare event in percent may all be below 1; their name tells.
-        fits = {"percent": fact.low >= 0 and fact.high <= 100, "logit": True}
-        return named if named and fits[named] else guessed
+        if fact.words & _PERCENT_WORDS and fact.low >= 0 and fact.high <= 100:
+            return "percent"
+        if "logit" in fact.words:
+            return "logit"
+        return guess_scale(self._frame[fact.name].cast(pl.Float64).to_numpy())
 
-    def _baseline(self) -> str | None:
-        for fact in self._left():
-            if fact.words & PRODUCTION and fact.kind == "number":
-                self._take(
-                    fact.name, "left out", f"may be what ranks today: --baseline {fact.name}"
-                )
-                return fact.name
-        return None
-
-    def _context(self, steady: frozenset[str], request: str | None) -> list[str]:
+    def _context(self, steady: set[str], request: str | None) -> list[str]:
         names = []
         for fact in self._left():
             few = 1 < fact.values <= _MOST_VALUES and not fact.words & _ID_WORDS
-            kinds = ("binary", "integer", "number", "text") if request else ("text", "integer")
             numbers = fact.kind == "number" and fact.values > 1
-            if fact.kind in kinds and (few or numbers) and (not request or fact.name in steady):
+            fits = fact.name in steady if request else fact.kind in ("text", "integer")
+            if fits and (few or numbers):
                 same = ", the same within a request" if request else ""
-                self._take(fact.name, "context", f"{fact.values:,} values{same}")
-                names.append(fact.name)
+                names.append(self._take(fact.name, "context", f"{fact.values:,} values{same}"))
         return names
-
-    def _rest(self, steady: frozenset[str], request: str | None) -> None:
-        for fact in self._left():
-            self._take(fact.name, "left out", _why_not(fact, fact.name in steady, request))
 
 
 def _why_not(fact: ColumnFacts, steady: bool, request: str | None) -> str:

@@ -25,20 +25,15 @@ SCORE_WORDS = frozenset(
     ("p", "s", "pred", "predicted", "prediction", "prob", "probability", "proba", "score", "model")
 ) | {"logit", "pct", "percent", "percentage", "est", "estimate", "hat", "raw", "upstream"}
 _LABEL_WORDS = frozenset(["is", "has", "did", "y", "label", "target", "flag", "true", "truth"])
-_ALIASES = {
-    "ctr": "click",
-    "cvr": "buy",
-    "conversion": "buy",
-    "convert": "buy",
-    "purchase": "buy",
-    "order": "buy",
-    "pay": "buy",
-    "ltr": "like",
-    "wtr": "follow",
-    "cmtr": "comment",
-    "ftr": "forward",
-    "lvtr": "longview",
-    "vtr": "view",
+_SAME = {
+    "click": ["ctr"],
+    "buy": ["cvr", "conversion", "convert", "purchase", "order", "pay"],
+    "like": ["ltr"],
+    "follow": ["wtr"],
+    "comment": ["cmtr"],
+    "forward": ["ftr"],
+    "longview": ["lvtr"],
+    "view": ["vtr"],
 }
 _ENDINGS = ("ing", "ed", "es", "s", "e")
 
@@ -87,7 +82,7 @@ def _stem(word: str) -> str:
     return word
 
 
-_STEMMED = {_stem(word): _stem(common) for word, common in _ALIASES.items()}
+_STEMMED = {_stem(word): _stem(common) for common, same in _SAME.items() for word in same}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 __all__ = ["PRODUCTION", "Pair", "graded_pairs", "pairs_of", "parents"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ PRODUCTION = frozenset(
 """Words of a column that holds the score which ranks today."""
 
 _LEAST_AUC = 0.55
+_AUC = attrgetter("auc")
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,20 @@ def pairs_of(
     """Return the score of each label that has one, in the order of the labels."""
     pairs: dict[str, Pair] = {}
     left = [score.name for score in scores if not score.words & PRODUCTION]
-    for same in (_same_event, _same_alias):
+    for meaning in (str, alias):
         for label in labels:
             if label.name in pairs:
                 continue
-            near = [name for name in left if same(label.name, name)]
+            near = [name for name in left if _agree(label.name, name, meaning)]
             if near:
-                pair = max((_pair(frame, label.name, name, True) for name in near), key=_auc)
+                pair = max(
+                    (_pair(frame, label.name, name, True) for name in near), key=attrgetter("auc")
+                )
                 pairs[label.name] = pair
                 left.remove(pair.score)
     waiting = [label.name for label in labels if label.name not in pairs]
     tried = [_pair(frame, label, name, False) for label in waiting for name in left]
-    for pair in sorted(tried, key=_auc, reverse=True):
+    for pair in sorted(tried, key=_AUC, reverse=True):
         taken = {done.score for done in pairs.values()}
         if pair.auc >= _LEAST_AUC and pair.label not in pairs and pair.score not in taken:
             pairs[pair.label] = pair
@@ -61,16 +65,9 @@ def _pair(frame: pl.DataFrame, label: str, score: str, named: bool) -> Pair:
     return Pair(label, score, named, auc_of(frame[score], frame[label]))
 
 
-def _auc(pair: Pair) -> float:
-    return pair.auc
-
-
-def _same_event(label: str, score: str) -> bool:
-    return bool(set(events(label)) & set(events(score)))
-
-
-def _same_alias(label: str, score: str) -> bool:
-    return bool({alias(e) for e in events(label)} & {alias(e) for e in events(score)})
+def _agree(label: str, score: str, meaning: Callable[[str], str]) -> bool:
+    """Tell whether two names are about one event, by what its name means."""
+    return bool(set(map(meaning, events(label))) & set(map(meaning, events(score))))
 
 
 def graded_pairs(facts: Sequence[ColumnFacts]) -> dict[str, str]:
@@ -84,7 +81,7 @@ def graded_pairs(facts: Sequence[ColumnFacts]) -> dict[str, str]:
     for label in numbers:
         if label in scores or label.missing:
             continue
-        near = [s.name for s in scores if set(events(s.name)) & set(events(label.name))]
+        near = [s.name for s in scores if _agree(label.name, s.name, str)]
         if len(near) == 1 and near[0] not in pairs.values():
             pairs[label.name] = near[0]
     return pairs

@@ -28,8 +28,8 @@ def hash_shares(ids: NDArray[np.integer], salt: str) -> NDArray[np.float64]:
 def hash_bits(ids: NDArray[np.integer], salt: str, bits: int) -> NDArray[np.uint8]:
     """Return (ids, bits) of 0 and 1: each column halves the ids in another way."""
     words = -(-bits // _WORD)
-    place = np.arange(words, dtype=np.uint64)
-    mixed = _mixed(ids.astype(np.uint64)[:, None] * np.uint64(words) + place, salt)
+    number = np.arange(words, dtype=np.uint64)
+    mixed = _mixed(ids.astype(np.uint64)[:, None] * np.uint64(words) + number, salt)
     return np.unpackbits(mixed.view(np.uint8), axis=1)[:, :bits]
 
 
@@ -72,7 +72,7 @@ class RequestShare:
     others: bool = False
 
     def __call__(self, log: "Log", first: int) -> np.ndarray:
-        """Return the places of the chosen rows in a block."""
+        """Return the numbers of the chosen rows in a block."""
         request = first + np.arange(log.rows) if log.request is None else log.request
         # Beside 0, by which requests are drawn to be measured on.
         chosen = hashed(request, self.seed + 1) < self.share

@@ -11,8 +11,8 @@ from harmonrank.data.values import known_objective
 from harmonrank.support.errors import UsageError
 
 MOST_LEVELS = 1 << 24
-"""Of a log in blocks so many values of a label are counted at most: some 400 MB of them, and a few
-times that while they are merged."""
+"""Most different values of a label that are counted in a log in blocks: they take some 400 MB, and
+a few times that while they are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,7 @@ class LabelLevels:
 
 
 def check_kinds(
-    names: Sequence[str],
-    graded: Sequence[str],
-    given: Mapping[str, str],
-    position: str | None,
+    names: Sequence[str], graded: Sequence[str], given: Mapping[str, str], position: str | None
 ) -> None:
     """Refuse kinds that no objective can have.
 

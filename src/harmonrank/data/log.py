@@ -13,6 +13,7 @@ import polars as pl
 
 from harmonrank.data.context import ContextEncoder
 from harmonrank.data.kinds import LabelLevels
+from harmonrank.data.reading.tables import offence
 from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
@@ -120,7 +121,7 @@ class Log:
         return replace(self, scores=self.scores[index], context=context, draws=draws, **chosen)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Return the places of rows drawn at random, ascending; all if there are no more."""
+        """Return the numbers of rows drawn at random, ascending; all if there are no more."""
         return drawn_rows(self.rows, most)
 
     def sampled(self, most: int) -> Self:
@@ -249,14 +250,11 @@ class Log:
         for name, scores in zip(self.schema.score_columns, self.scores.T, strict=True):
             rows = np.flatnonzero(np.isnan(scores))
             if len(rows):
-                raise DataError(
-                    f"Score column '{name}' of the log must lie in [0, 1]. Got null in row "
-                    f"{rows[0]:,} (counted from 0), and {len(rows):,} such "
-                    f"row{'s' * (len(rows) > 1)} in all; drop or repair them."
-                )
+                wrong = offence({rows[0]: None}, rows)
+                raise DataError(f"Score column '{name}' of the log must lie in [0, 1]. {wrong}")
 
     def _require(self, role: str, there: Sequence[str | None], wanted: Sequence[str]) -> list[int]:
-        """Return the place of each wanted column; refuse a log that lacks one."""
+        """Return the number of each wanted column; refuse a log that lacks one."""
         for name in wanted:
             if name not in there:
                 raise DataError(

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import msgspec
 import numpy as np
 import tomli_w
 
+from harmonrank.data import values
 from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
-from harmonrank.data.values import (
-    checked_curve,
-    checked_mapping,
-    either,
-    known_objective,
-    refuse_gains,
-    vector_with,
-)
-from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank.support.errors import DataError, UsageError, refuse_unknown, shown
 from harmonrank.support.options import checked_path
 from harmonrank.support.storage.decoding import read_toml
 
 Missing = Literal["allow", "error"]
 """What is done about a score that did not arrive."""
+
+# TOML has plain values before tables; what a reader checks first comes first.
+_ORDER = (
+    *("objectives", "context", "request", "time", "sample_weight", "position", "missing"),
+    *("unwanted", "graded", "weights", "given", "scale", "truth", "value", "examination"),
+)
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,19 @@ class Schema:
         if self.missing not in ("allow", "error"):
             raise UsageError(f"`missing` must be 'allow' or 'error'. Got {shown(self.missing)}.")
         self._check_roles()
-        self._set("examination", checked_curve(self.examination))
+        self._set("examination", values.checked_curve(self.examination))
         if self.examination and self.position is None:
             raise UsageError(
                 "`examination` needs `position`, the column that says at which place a row was "
                 "shown. Got none."
             )
-        vector_with("weights", self.names, {}, self.weights, 1.0)
+        values.vector_with("weights", self.names, {}, self.weights, 1.0)
         if self.value:
-            either(self.weights or None, self.value, "[weights] or [value]")
-            worth = vector_with("value", self.names, {}, self.value, 0.0)
-            refuse_gains(self.unwanted, worth, self.names)
+            values.either(self.weights or None, self.value, "[weights] or [value]")
+            worth = values.vector_with("value", self.names, {}, self.value, 0.0)
+            values.refuse_gains(self.unwanted, worth, self.names)
         for part in ("weights", "value"):
-            numbers = checked_mapping(part, getattr(self, part))
+            numbers = values.checked_mapping(part, getattr(self, part))
             self._set(part, {name: float(number) for name, number in numbers.items()})
 
     def _set(self, part: str, value: Any) -> None:
@@ -115,7 +115,7 @@ class Schema:
         _refuse_repeats("context column", self.context)
         for part in ("truth", "unwanted", "graded"):
             for name in getattr(self, part):
-                known_objective(part, name, self.names)
+                values.known_objective(part, name, self.names)
         _refuse_repeats("unwanted objective", self.unwanted)
         _refuse_repeats("graded objective", self.graded)
         check_kinds(self.names, self.graded, self.given, self.position)
@@ -139,10 +139,9 @@ class Schema:
                 )
 
     def _check_scale(self) -> None:
+        sentence = "`scale` names '{}', which is no score column."
+        refuse_unknown(self.scale, self.score_columns, sentence)
         for name, scale in self.scale.items():
-            if name not in self.score_columns:
-                hint = did_you_mean(name, self.score_columns)
-                raise UsageError(f"`scale` names '{name}', which is no score column. {hint}")
             if scale not in SCALES:
                 raise UsageError(
                     f"The scale of '{name}' must be one of {', '.join(SCALES)}. Got {shown(scale)}."
@@ -177,7 +176,7 @@ class Schema:
         Raises:
             UsageError: An objective is unknown, a weight is not finite, or all are 0.
         """
-        vector = vector_with("weights", self.names, self.weights, changes, 1.0)
+        vector = values.vector_with("weights", self.names, self.weights, changes, 1.0)
         against = np.isin(self.names, self.unwanted)
         return np.where(against, -np.abs(vector), vector) if against.any() else vector
 
@@ -192,28 +191,24 @@ class Schema:
         """Return what an event of each objective is worth, or None if nothing says so."""
         if changes is None and not self.value:
             return None
-        worth = vector_with("value", self.names, self.value, changes, 0.0)
-        refuse_gains(self.unwanted, worth, self.names)
+        worth = values.vector_with("value", self.names, self.value, changes, 0.0)
+        values.refuse_gains(self.unwanted, worth, self.names)
         return worth
 
     def subset(self, names: Iterable[str]) -> Self:
         """Return the schema of some objectives only."""
         names = _columns("names", names)
         for name in names:
-            known_objective("names", name, self.names)
+            values.known_objective("names", name, self.names)
         objectives = {k: self.objectives[k] for k in names}
-        scores = set(objectives.values())
-        return replace(
-            self,
-            objectives=objectives,
-            weights={k: v for k, v in self.weights.items() if k in names},
-            truth={k: v for k, v in self.truth.items() if k in names},
-            value={k: v for k, v in self.value.items() if k in names},
-            scale={k: v for k, v in self.scale.items() if k in scores},
-            unwanted=tuple(k for k in self.unwanted if k in names),
-            graded=tuple(k for k in self.graded if k in names),
-            given=self._given_within(names),
-        )
+        kept: dict[str, Any] = {
+            part: {k: v for k, v in getattr(self, part).items() if k in names}
+            for part in ("weights", "truth", "value")
+        }
+        for part in ("unwanted", "graded"):
+            kept[part] = tuple(k for k in getattr(self, part) if k in names)
+        kept["scale"] = {k: v for k, v in self.scale.items() if k in objectives.values()}
+        return replace(self, objectives=objectives, given=self._given_within(names), **kept)
 
     def _given_within(self, names: Sequence[str]) -> dict[str, str]:
         """Return what is given what among some objectives, which must hold what each is given."""
@@ -248,24 +243,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, with empty parts left out."""
-        parts: dict[str, Any] = {
-            "objectives": dict(self.objectives),
-            "context": list(self.context),
-            "request": self.request,
-            "time": self.time,
-            "sample_weight": self.sample_weight,
-            "position": self.position,
-            "missing": None if self.missing == "allow" else self.missing,
-            "unwanted": list(self.unwanted),
-            "graded": list(self.graded),
-            "weights": dict(self.weights),
-            "given": dict(self.given),
-            "scale": dict(self.scale),
-            "truth": dict(self.truth),
-            "value": dict(self.value),
-            "examination": {str(place): chance for place, chance in self.examination.items()},
-        }
-        return {key: value for key, value in parts.items() if value}
+        parts = msgspec.to_builtins(self, str_keys=True)
+        given = {name: parts[name] for name in _ORDER if parts[name]}
+        return {name: part for name, part in given.items() if (name, part) != ("missing", "allow")}
 
     @classmethod
     def of(cls, schema: "Schema | Mapping[str, Any]") -> "Schema":
@@ -285,9 +265,7 @@ class Schema:
                 f"{{'objectives': {{'buy': 'p_buy'}}}}. Got {shown(parts)}."
             )
         known = [f.name for f in fields(cls)]
-        for key in parts:
-            if key not in known:
-                raise DataError(f"A schema has no part '{key}'. {did_you_mean(key, known)}")
+        refuse_unknown(parts, known, "A schema has no part '{}'.", DataError)
         if not isinstance(parts.get("objectives"), Mapping):
             raise DataError('A schema needs [objectives] with lines such as buy = "p_buy".')
         return cls(**parts)
@@ -311,7 +289,7 @@ class Schema:
 
 
 def _names(part: str, value: Any) -> dict[str, str]:
-    mapping = checked_mapping(part, value)
+    mapping = values.checked_mapping(part, value)
     _columns(part, [*mapping, *mapping.values()])
     return mapping
 

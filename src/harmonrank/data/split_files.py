@@ -1,6 +1,6 @@
 """Writing a split: a parquet file per part, read and written a piece at a time."""
 
-__all__ = ["FACTS", "split", "write_split"]
+__all__ = ["split"]
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
@@ -14,10 +14,10 @@ from harmonrank.data.reading.parquet import PIECE_ROWS, ParquetWriter, pieces
 from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.table_paths import Paths
 from harmonrank.data.schema import Schema
-from harmonrank.data.splitting import PARTS, Cut, Split, split_rows
+from harmonrank.data.splitting import PARTS, Cut, split_rows
 from harmonrank.support.storage.files import new_folder, write_json
 
-FACTS = "split.json"
+_FACTS = "split.json"
 """The file that tells the folder of a split from any other."""
 
 
@@ -32,67 +32,45 @@ def split(
 ) -> dict[str, Any]:
     """Cut a log into train, valid and test tables in a folder; requests stay whole.
 
+    All columns pass through, rows stay in order, and memory does not grow with a parquet table.
+    The folder appears when it is complete.
+
     Args:
         log: A file, a folder, a glob, a URL or a list of them.
-        output: The folder: train.parquet, test.parquet, valid.parquet if asked for, schema.toml.
+        output: The folder: train.parquet, test.parquet, valid.parquet if there are such rows,
+            split.json, and schema.toml.
         schema: Names the columns of times and of requests, and the labels to count.
         cut: How; by time where there is a column of times, else by request.
         overwrite: Replace the folder if it holds a split.
         on_rows: Called with the rows done and the rows in all.
 
     Returns:
-        How it was cut, and rows, requests and positives of each part.
+        What split.json holds: how it was cut, and rows, requests and positives
+        of each part.
     """
     time, request = (None, None) if schema is None else (schema.time, schema.request)
-    parts = split_rows(log, cut or Cut("time" if time else "request"), time=time, request=request)
-    return write_split(log, parts, output, schema, overwrite=overwrite, on_rows=on_rows)
-
-
-def write_split(
-    source: Paths,
-    split: Split,
-    output: str | Path,
-    schema: Schema | None = None,
-    *,
-    overwrite: bool = False,
-    on_rows: Callable[[int, int], None] = lambda *_: None,
-) -> dict[str, Any]:
-    """Write the parts of a table to a folder, which appears when it is complete.
-
-    All columns pass through, rows stay in order, and memory does not grow with a parquet table.
-
-    Args:
-        source: The table that was split.
-        split: Which row goes where.
-        output: The folder: train.parquet, valid.parquet if there are such rows, test.parquet,
-            split.json, and schema.toml.
-        schema: Names the labels whose positives are counted.
-        overwrite: Replace the folder if it holds a split.
-        on_rows: Called with the rows done and the rows in all.
-
-    Returns:
-        What split.json holds: how it was cut, and rows, requests and positives of each part.
-    """
-    counts = {name: count for name, count in split.counts.items() if count}
+    cut = cut or Cut("time" if time else "request")
+    parts = split_rows(log, cut, time=time, request=request)
+    counts = {name: count for name, count in parts.counts.items() if count}
     labels = [] if schema is None else list(schema.names)
     positives = {name: dict.fromkeys(labels, 0) for name in counts}
     done = 0
-    with new_folder(output, holds=FACTS, overwrite=overwrite) as folder:
+    with new_folder(output, holds=_FACTS, overwrite=overwrite) as folder:
         with ExitStack() as stack:
             files = {n: ParquetWriter(folder / f"{n}.parquet") for n in counts}
             writers = {n: stack.enter_context(writer) for n, writer in files.items()}
-            frames = stack.enter_context(closing(_frames(TableFiles.of(source))))
+            frames = stack.enter_context(closing(_frames(TableFiles.of(log))))
             for frame in frames:
-                part = split.part[done : done + frame.height]
+                part = parts.part[done : done + frame.height]
                 for name, writer in writers.items():
                     rows = frame.filter(pl.Series(part == PARTS.index(name)))
                     if rows.height:
                         writer.put(rows)
                         _count(rows, labels, positives[name])
                 done += frame.height
-                on_rows(done, len(split.part))
-        facts = {**split.to_dict(), "positives": positives}
-        write_json(folder / FACTS, facts)
+                on_rows(done, len(parts.part))
+        facts = {**parts.to_dict(), "positives": positives}
+        write_json(folder / _FACTS, facts)
         if schema is not None:
             (folder / "schema.toml").write_text(schema.to_toml(), encoding="utf-8")
     return facts

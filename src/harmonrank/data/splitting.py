@@ -12,7 +12,7 @@ import polars as pl
 from harmonrank.data.clock import instants
 from harmonrank.data.reading.checking import is_lost
 from harmonrank.data.reading.logs import request_ids
-from harmonrank.data.reading.tables import Faults, Source, describe, open_table
+from harmonrank.data.reading.tables import Faults, Source, describe, offence, open_table
 from harmonrank.support.errors import DataError, UsageError
 
 PARTS = ("train", "valid", "test")
@@ -23,11 +23,11 @@ class Cut:
     """How a table is cut.
 
     Attributes:
-        by: The newest rows are tested on, or requests that a hash of their ids chooses.
-        test_share: Of all rows, or of requests; 0.2 if there is no `test_from` either.
-        test_from: Rows from this time on are tested on, such as 2026-11-01.
-        valid_share: Of all rows, the newest before those, or of requests.
-        seed: Of the hash.
+        by: Test on the newest rows, or on requests that a hash of their ids chooses.
+        test_share: Share of rows, or of requests, to test on; 0.2 if there is no `test_from`.
+        test_from: Test on the rows from this time on, such as 2026-11-01.
+        valid_share: Share of rows to validate on, the newest before those, or of requests.
+        seed: Decides the hash.
     """
 
     by: Literal["time", "request"]
@@ -38,7 +38,10 @@ class Cut:
 
     def __post_init__(self) -> None:
         if self.test_from is not None and (self.by != "time" or self.test_share is not None):
-            raise UsageError("A cut from a time on is one by time, and has no share of test rows.")
+            raise UsageError(
+                "`test_from` cuts by time, so it goes with neither a share of test rows nor a "
+                "split by request."
+            )
         test = self.share
         if not (0 < test < 1 and 0 <= self.valid_share < 1 and test + self.valid_share < 1):
             raise UsageError(
@@ -71,7 +74,7 @@ class Split:
     boundaries: tuple[int | None, int | None] = (None, None)
 
     def rows(self, name: str) -> np.ndarray:
-        """Return the places of the rows of a part."""
+        """Return the numbers of the rows of a part."""
         return np.flatnonzero(self.part == PARTS.index(name))
 
     @property
@@ -85,12 +88,10 @@ class Split:
         counted = ", ".join(f"{n:,} {name}" for name, n in self.counts.items() if n)
         if self.cut.by == "request":
             return f"Split by request: {counted} rows."
-        crossing = (
-            f"; {self.crossing:,} request{'s' * (self.crossing > 1)} across a boundary went whole "
-            "to the later part"
-            if self.crossing
-            else ""
-        )
+        crossing = ""
+        if self.crossing:
+            requests = f"{self.crossing:,} request{'s' * (self.crossing > 1)}"
+            crossing = f"; {requests} across a boundary went whole to the later part"
         begin = shown_time(self.boundaries[1])
         return f"Split by time, test rows from {begin}: {counted} rows{crossing}."
 
@@ -206,13 +207,8 @@ def _by_time(cut: Cut, series: pl.Series, request: pl.Series | None, name: str) 
 def _known_times(series: pl.Series, name: str) -> np.ndarray:
     faults, times = Faults(name), instants(series)
     if times.null_count():
-        rows = times.is_null().arg_true()
-        value = "null" if series[rows[0]] is None else series[rows[0]]
-        faults.add(
-            f"Time column '{series.name}'",
-            f"must hold a time in every row. Got {value} in row {rows[0]:,} (counted from 0), and "
-            f"{len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them.",
-        )
+        wrong = offence(series, times.is_null().arg_true())
+        faults.add(f"Time column '{series.name}'", f"must hold a time in every row. {wrong}")
     faults.refuse()
     return times.to_numpy()
 
@@ -240,9 +236,9 @@ def _boundary(times: np.ndarray, newest: np.ndarray, rows: int) -> int:
             "that tells them apart, a smaller share, or split by request."
         )
     later = np.cumsum(counts[::-1])[::-1]  # rows from each time on
-    place = 1 + int(np.argmin(np.abs(later[1:] - rows)))
+    first_later = 1 + int(np.argmin(np.abs(later[1:] - rows)))
     # Of all times that cut alike, the first one after the older side: the fewest requests cross.
-    inside = (newest >= known[place]) & (times > known[place - 1])
+    inside = (newest >= known[first_later]) & (times > known[first_later - 1])
     return int(times[inside].min())
 
 

@@ -1,6 +1,7 @@
 """Numbers of a schema: what an AUC or an event counts, and how often a place is looked at."""
 
 __all__ = [
+    "LAST_PLACE",
     "chances_at",
     "checked_curve",
     "checked_mapping",
@@ -16,24 +17,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harmonrank.support.errors import UsageError, did_you_mean, shown
+from harmonrank.support.errors import UsageError, refuse_unknown, shown
 
+_Part = Literal["weights", "value"]
 _LARGEST = 1e100
-_EXAMPLES = {
-    "weights": "{'buy': 2.0}",
-    "value": "{'buy': 2.0}",
-    "scale": "{'p_buy': 'percent'}",
-}
+_EXAMPLES = {"weights": "{'buy': 2.0}", "value": "{'buy': 2.0}", "scale": "{'p_buy': 'percent'}"}
 
-_LAST_PLACE = 2**31 - 1
+LAST_PLACE = 2**31 - 1
+"""The last place of a request that a position may be."""
 
 
 def vector_with(
-    part: Literal["weights", "value"],
-    names: Sequence[str],
-    known: Mapping[str, Any],
-    changes: Any,
-    missing: float,
+    part: _Part, names: Sequence[str], known: Mapping[str, Any], changes: Any, missing: float
 ) -> np.ndarray:
     """Return a number for each objective, after some are changed.
 
@@ -63,9 +58,7 @@ def vector_with(
 
 def known_objective(part: str, name: str, names: Sequence[str]) -> None:
     """Refuse an objective that is not there."""
-    if name not in names:
-        hint = did_you_mean(name, names)
-        raise UsageError(f"`{part}` names an unknown objective '{name}'. {hint}")
+    refuse_unknown([name], names, f"`{part}` names an unknown objective '{{}}'.")
 
 
 def refuse_gains(unwanted: Sequence[str], worth: np.ndarray, names: Sequence[str]) -> None:
@@ -154,7 +147,7 @@ def _checked_place(key: Any) -> int:
     key = key.item() if isinstance(key, np.generic) else key
     text = key if isinstance(key, str) else str(key)
     whole = not isinstance(key, bool) and text.isascii() and text.isdigit() and len(text) <= 10
-    if not whole or int(text) > _LAST_PLACE:
+    if not whole or int(text) > LAST_PLACE:
         raise UsageError(
             f"The places of `examination` must be whole numbers from 0 up. Got {shown(key)}."
         )

@@ -20,8 +20,8 @@ from harmonrank.fusion import Method
 from harmonrank.fusion.fitted import ScoreMap
 from harmonrank.fusion.saved import checksums
 from harmonrank.model.requests.request_weights import RequestWeights
+from harmonrank.registry.target import load_target, registry_of
 from harmonrank.registry.version import MODEL_FOLDER
-from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.runtime import FUSED
 from harmonrank.support.errors import UsageError
 from harmonrank.support.logistic import SMALLEST_PROBABILITY
@@ -111,7 +111,7 @@ def export_onnx(
     check_output(output, overwrite=overwrite)
     if score_type not in ("float32", "float64"):
         raise UsageError(f"`score_type` must be 'float32' or 'float64'. Got '{score_type}'.")
-    (model, version), registry = load_target(str(target)), registry_of(str(target))
+    (model, version), registry = load_target(target), registry_of(target)
     folder = registry.folder(int(version)) / MODEL_FOLDER if registry else Path(target)
     graph = _graph_of(model, score_type, require_weights)
     about = _about(model, version) | {

@@ -14,9 +14,9 @@ from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
 from harmonrank.data.kinds import MOST_LEVELS, LabelLevels
 from harmonrank.data.log import require_some_scores, require_two_labels
-from harmonrank.data.rows.blocks import drawn_rows, places_in_block
+from harmonrank.data.rows.blocks import drawn_rows, rows_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
-from harmonrank.data.rows.kept_rows import joined
+from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.data.rows.sum_tree import PartSum, SumTree
 from harmonrank.fusion.drift.reference import RECENT_ROWS
@@ -185,7 +185,7 @@ def _pass(
         for name, total, part in zip(blocks.schema.graded, totals, levels, strict=True):
             total.add(PartSum(number, number + 1, (part,)))
             _require_few(name, max(len(each.values[0]) for each in total.parts))
-    samples: Any = tuple(map(joined, zip(*parts, strict=True)))
+    samples: Any = tuple(map(concatenated, zip(*parts, strict=True)))
     counted = {n: total.total()[0] for n, total in zip(blocks.schema.graded, totals, strict=True)}
     for name, every in counted.items():
         _require_few(name, len(every))
@@ -229,7 +229,7 @@ def _facts_of(
         value_counts(log.context),
         PlaceSums.of(log),
     )
-    some = [log.take(places_in_block(index, first, log.rows)) for index in (drawn, wider)]
+    some = [log.take(rows_in_block(index, first, log.rows)) for index in (drawn, wider)]
     graded = [log.schema.names.index(name) for name in log.schema.graded]
     return sums, some, [LabelLevels.of(*log.shown_labels(m)) for m in graded]
 

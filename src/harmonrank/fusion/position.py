@@ -29,9 +29,9 @@ from typing import Self
 import numpy as np
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.rows.blocks import drawn_rows, places_in_block
+from harmonrank.data.rows.blocks import drawn_rows, rows_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
-from harmonrank.data.rows.kept_rows import joined
+from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks, MemoryBlocks
 from harmonrank.data.values import chances_at
 from harmonrank.fusion.click_model import ClickModel, RelevanceFeatures
@@ -83,14 +83,14 @@ def place_correction(blocks: LogBlocks) -> "PlaceCorrection":
     starts = np.cumsum([0, *(part.shown for part in counts[:-1])]).tolist()
     wanted = tuple(drawn_rows(total.shown, most) for most in DRAWN)
     parts = zip(*where.each(_shown_among, wanted, own=starts), strict=True)
-    return PlaceCorrection.of(blocks.schema, total, *map(joined, parts))
+    return PlaceCorrection.of(blocks.schema, total, *map(concatenated, parts))
 
 
 def _shown_among(log: Log, first: int, wanted: tuple[np.ndarray, ...]) -> list[Log]:
     """Return the rows with these places among all that were shown."""
     assert log.position is not None
     shown = np.flatnonzero(log.position >= 0)
-    return [log.take(shown[places_in_block(index, first, len(shown))]) for index in wanted]
+    return [log.take(shown[rows_in_block(index, first, len(shown))]) for index in wanted]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_VALUES = 100
 _MOST_VERSIONS = 50
+_EXPLAINED = ("weight", "prevalence", "effective_weight")
 _REF = "#/components/schemas/{name}"
 
 
@@ -34,9 +35,7 @@ def model_facts(runtime: Runtime, name: str, registry: Registry | None) -> dict[
             "name": objective,
             "score": column,
             "scale": scale,
-            "weight": explained["weight"][objective],
-            "prevalence": explained["prevalence"][objective],
-            "effective_weight": explained["effective_weight"][objective],
+            **{part: explained[part][objective] for part in _EXPLAINED},
             "auc": None if metrics is None else metrics["auc"].get(objective),
         }
         for (objective, column), scale in zip(

@@ -26,8 +26,7 @@ class Application:
     """Answers requests, one at a time, in the order in which they came.
 
     Scoring a request takes a part of a millisecond, so it is done in the event loop, which looks
-    for other requests in between. More than `queue` of them do not wait: they are told to come
-    again.
+    for other requests in between. At most `queue` of them wait; others are told to come again.
 
     Args:
         service: What it answers from.

@@ -93,11 +93,11 @@ class Slot:
 
     def answered(self, route: str, status: int, seconds: float, candidates: int) -> None:
         """Count an answer."""
-        place = COUNTED.index(route)
+        number = COUNTED.index(route)
         known = status if status in STATUSES else 500
-        self._requests[place, STATUSES.index(known)] += 1
-        self._latency[place, bisect_left(BUCKETS, seconds)] += 1
-        self._seconds[place] += seconds
+        self._requests[number, STATUSES.index(known)] += 1
+        self._latency[number, bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[number] += seconds
         self._candidates[0] += candidates
 
 

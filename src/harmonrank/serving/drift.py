@@ -13,8 +13,8 @@ from harmonrank.data import ContextEncoder, Schema
 from harmonrank.data.context import ContextForm
 from harmonrank.data.reading.parquet import writing
 from harmonrank.fusion.drift.drift import Drift
+from harmonrank.registry.target import load_target, registry_of
 from harmonrank.serving.counters import new_array
-from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import DRIFT, OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
@@ -22,7 +22,7 @@ from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.files import new_file, read_json, write_json
 
 _EACH = 32
-"""Rows that a request adds at most."""
+"""Most rows that a request adds."""
 _FORM, _ROWS, _COUNTS = "sample.json", "sample.rows", "sample.counts"
 SAMPLE = "sample.parquet"
 _FEWEST = 1000
@@ -81,20 +81,18 @@ class RecentRows:
         few = min(candidates.rows, _EACH, size)
         picked = self._rng.integers(0, candidates.rows, few)
         start = int(self._counts[worker]) % size
-        places: Any = slice(start, start + few)
-        if start + few > size:  # The ring begins again.
-            places = (start + np.arange(few)) % size
-        self._scores[worker][places] = candidates.scores[picked]
+        rows = (start + np.arange(few)) % size  # At the end the ring begins again.
+        self._scores[worker][rows] = candidates.scores[picked]
         if self._encoder.features:
-            self._add_context(self._context[worker], places, picked, candidates)
+            self._add_context(self._context[worker], rows, picked, candidates)
         self._counts[worker] += few
 
     def _add_context(
-        self, ring: np.ndarray, places: Any, picked: np.ndarray, candidates: Candidates
+        self, ring: np.ndarray, rows: Any, picked: np.ndarray, candidates: Candidates
     ) -> None:
         features, own = self._encoder.features, candidates.own
         # What all candidates share is one row; only columns in which they differ come one by one.
-        ring[places] = [
+        ring[rows] = [
             np.nan if feature.name in own else _shared(feature, candidates.shared[feature.name])
             for feature in features
         ]
@@ -103,7 +101,7 @@ class RecentRows:
                 series = own[feature.name].gather(picked).alias("value")
                 number = feature.kind == "number"
                 value = series.cast(pl.Float64).to_numpy() if number else feature.encode(series)
-                ring[places, column] = value
+                ring[rows, column] = value
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table, of each worker the oldest first."""

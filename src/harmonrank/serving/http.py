@@ -130,7 +130,7 @@ def _read(text: np.ndarray, values: np.ndarray, tens: np.ndarray) -> int:
 
 @inline_kernel
 def _digits(text: np.ndarray, i: int, digits: Any) -> tuple[int, Any]:
-    """Append the digits from place i on to a number; return where they end, and the number."""
+    """Append the digits from position i on to a number; return where they end, and the number."""
     while True:
         digit = text[i] - _ZERO  # Wraps around below 0, so one comparison is enough.
         if digit > _NINE:

@@ -12,7 +12,7 @@ import harmonrank
 from harmonrank.serving.http import Request, Response
 from harmonrank.serving.runtime import FUSED, Candidates, Runtime, named_columns
 from harmonrank.serving.tensors import Asked, decode_request, encode_answer, values_of
-from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.support.errors import DataError, refuse_unknown
 from harmonrank.support.storage.decoding import decode, decode_json
 
 _KINDS = {"text": "BYTES", "integer": "INT64", "number": "FP64"}
@@ -27,7 +27,8 @@ def server_metadata() -> dict[str, Any]:
 def model_metadata(runtime: Runtime, name: str) -> dict[str, Any]:
     """Return inputs and outputs: a tensor per score and context column, named like it."""
     scores = [(column, "FP32") for column in runtime.model.schema.score_columns]
-    contexts = [(column, _KINDS[kind]) for column, kind in runtime.kinds.items()]
+    features = runtime.model.fitted.encoder.features
+    contexts = [(feature.name, _KINDS[feature.kind]) for feature in features]
     return {
         "name": name,
         "versions": [runtime.version],
@@ -49,10 +50,7 @@ def infer(
     body = asked.body
     candidates = _candidates(runtime, asked, max_rows)
     wanted = [tensor.name for tensor in body.outputs] or list(runtime.outputs)
-    for output in wanted:
-        if output not in runtime.outputs:
-            hint = did_you_mean(output, runtime.outputs)
-            raise DataError(f"There is no output '{output[:100]}'. {hint}")
+    refuse_unknown(wanted, runtime.outputs, "There is no output '{}'.", DataError)
     weights = runtime.weights(_weights(body.parameters), _point(body.parameters))
     scored = runtime.score(candidates, weights, probabilities=any(o != FUSED for o in wanted))
     columns = {FUSED: scored.fused}
@@ -92,8 +90,7 @@ def _candidates(runtime: Runtime, asked: Asked, max_rows: int) -> Candidates:
     schema = runtime.model.schema
     wanted = [*schema.score_columns, *schema.context]
     _, others = named_columns(tensors, wanted, "Input")
-    if others:
-        raise DataError(f"There is no input '{others[0][:100]}'. {did_you_mean(others[0], wanted)}")
+    refuse_unknown(others, wanted, "There is no input '{}'.", DataError)
     values = {n: values_of(tensors[n], asked.binary.get(n)) for n in wanted}
     rows = {len(column) for column in values.values()}
     if len(rows) > 1 or 0 in rows:

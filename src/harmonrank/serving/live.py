@@ -1,37 +1,20 @@
 """Live: the version that a process serves, and how it moves to another one."""
 
-__all__ = ["Live", "load_target", "registry_of", "runtime_of"]
+__all__ = ["Live", "runtime_of"]
 
 import time
 from pathlib import Path
 
-from harmonrank.fusion import Method, load
-from harmonrank.fusion.saved import checksums
-from harmonrank.registry import Registry
-from harmonrank.registry.registry import CURRENT, SETTINGS
+from harmonrank.fusion import Method
+from harmonrank.registry.registry import CURRENT
+from harmonrank.registry.target import load_target, registry_of
 from harmonrank.serving.rank import warm_up
 from harmonrank.serving.runtime import Runtime
 from harmonrank.serving.settings import OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
 
-_SHORT = 12
 # Seconds until a version that was refused is tried again: workers agree within five.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 4.0
-
-
-def registry_of(target: str) -> Registry | None:
-    """Return the registry that a target is; None if it is a saved model."""
-    return Registry(target) if (Path(target) / SETTINGS).is_file() else None
-
-
-def load_target(target: str) -> tuple[Method, str]:
-    """Return the model that a target stands for now, and the name of its version."""
-    registry = registry_of(target)
-    if registry is not None:
-        number = registry.version().number
-        return registry.load(number), str(number)
-    model = load(target)
-    return model, checksums(target)["weights.safetensors"][:_SHORT]
 
 
 def runtime_of(config: ServeConfig, model: Method, version: str) -> Runtime:

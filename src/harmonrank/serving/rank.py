@@ -147,7 +147,7 @@ def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[
 
 
 def best(fused: np.ndarray, k: int | None) -> np.ndarray:
-    """Return the places of the best k, the best first; of equals the first stays first."""
+    """Return the indices of the best k, the best first; of equals the first stays first."""
     if k is not None and k < len(fused) // 8:
         # Of those that tie with the last one in, the first must stay in.
         least = np.partition(fused, len(fused) - k)[len(fused) - k]

@@ -10,12 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from harmonrank.registry.target import registry_of
 from harmonrank.serving.about import model_facts, openapi, status_facts
 from harmonrank.serving.counters import Counters, metrics_text
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.http import JSON, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
-from harmonrank.serving.live import Live, registry_of
+from harmonrank.serving.live import Live
 from harmonrank.serving.rank import ManyAnswer, ManyRequests, RankAnswer, RankRequest, rank
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import DRIFT, ServeConfig
@@ -78,12 +79,12 @@ class Route:
 
     Attributes:
         answer: What is called.
-        about: What the OpenAPI document says of it; nothing of files of the page.
+        about: What the OpenAPI document says of it; empty for files of the page.
         method: GET also answers HEAD.
         bodies: What is sent: one of these structs, as JSON.
         gives: What comes back, as far as structs say it: one of these.
         answers: The content types of answers.
-        counted: Under which name answers are counted.
+        counted: The name under which answers are counted.
         open: Whether it needs no key: who checks that a service is up has none, and neither has
             the page, which asks for it.
     """

@@ -4,7 +4,6 @@ __all__ = ["FUSED", "Candidates", "Runtime", "Scored", "named_columns"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from harmonrank.fusion.weights import point_of
 from harmonrank.support.errors import DataError, UsageError
 
 FUSED = "fused"
+Weights = Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ class Runtime:
         version: Its name in every answer.
         points: Operating points beside those of the model, objective weights by name. They and
             the weights of a call are for methods that can change weights after the fit.
+
+    Attributes:
+        objectives: Those whose probabilities the model knows; none for other methods.
+        outputs: What can be asked for: the fused score and each objective's probability.
     """
 
     def __init__(
@@ -65,21 +69,8 @@ class Runtime:
             model.schema.weights_with(weights)
         self.points = {n: dict(w) for n, w in {**model.points, **(points or {})}.items()}
         self.has_probabilities = model.traits.probabilities
-
-    @cached_property
-    def objectives(self) -> tuple[str, ...]:
-        """The objectives whose probabilities the model knows; none for other methods."""
-        return self.model.schema.names if self.has_probabilities else ()
-
-    @cached_property
-    def outputs(self) -> tuple[str, ...]:
-        """What can be asked for: the fused score and each objective's probability."""
-        return (FUSED, *self.objectives)
-
-    @cached_property
-    def kinds(self) -> dict[str, str]:
-        """Each context column: 'text', 'integer' or 'number'."""
-        return {feature.name: feature.kind for feature in self.model.fitted.encoder.features}
+        self.objectives = model.schema.names if self.has_probabilities else ()
+        self.outputs = (FUSED, *self.objectives)
 
     def warm_up(self) -> None:
         """Score a few rows each way, so that no request waits for a kernel to be loaded."""
@@ -93,9 +84,7 @@ class Runtime:
             self.score(Candidates(single, unknown))
             self.score(Candidates(single, {}, own), probabilities=self.has_probabilities)
 
-    def weights(
-        self, weights: Mapping[str, float] | None, point: str | None
-    ) -> dict[str, float] | None:
+    def weights(self, weights: Weights, point: str | None) -> dict[str, float] | None:
         """Return the weights of a call: those of an operating point, then its own."""
         if point is None:
             return None if weights is None else dict(weights)
@@ -104,9 +93,9 @@ class Runtime:
     def score(
         self,
         candidates: Candidates,
-        weights: Mapping[str, float] | None = None,
+        weights: Weights = None,
         *,
-        value: Mapping[str, float] | None = None,
+        value: Weights = None,
         probabilities: bool = False,
     ) -> Scored:
         """Score candidates as `model.score` scores a table of them, to the last bit."""
@@ -124,12 +113,7 @@ class Runtime:
             )
         return Scored(fused, model.probabilities(log))
 
-    def shares(
-        self,
-        p: np.ndarray,
-        weights: Mapping[str, float] | None,
-        value: Mapping[str, float] | None = None,
-    ) -> np.ndarray:
+    def shares(self, p: np.ndarray, weights: Weights, value: Weights = None) -> np.ndarray:
         """Return what part of the fused score each objective contributes, (n, objectives).
 
         w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and

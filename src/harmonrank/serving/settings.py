@@ -43,12 +43,8 @@ OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
 Rows = Annotated[int, Meta(ge=1, le=10_000_000)]
 _LOUD = {
-    "internal error": "error",
-    "reload refused": "error",
-    "upstream replaced": "warning",
-    "recalibration refused": "warning",
-    "worker died": "warning",
-    "worker not started": "error",
+    **dict.fromkeys(("internal error", "reload refused", "worker not started"), "error"),
+    **dict.fromkeys(("upstream replaced", "recalibration refused", "worker died"), "warning"),
 }
 
 
@@ -58,17 +54,17 @@ class ServeConfig:
 
     Attributes:
         target: The folder of a saved model or of a registry.
-        name: Of the model in the Open Inference Protocol.
-        port: 0 takes any that is free.
+        name: The name of the model in the Open Inference Protocol.
+        port: 0 takes any free port.
         points: Operating points beside those of the model: objective weights by name.
-        at: The operating point of the model that is served where a call asks for no other.
-        max_bytes: Of a request's body.
-        max_rows: Candidates in a request.
-        queue: Requests that may wait for their turn in a worker; more are answered with 429.
-        timeout: Seconds until a body must have come, and until a request must have its turn.
-        grace: Seconds that requests have to end when the service stops.
+        at: The operating point that is served to a call that asks for none.
+        max_bytes: Largest body of a request.
+        max_rows: Most candidates in a request.
+        queue: How many requests may wait in a worker; more are answered with 429.
+        timeout: Time limit in seconds for reading a body, and for waiting in the queue.
+        grace: Seconds that open requests have when the service stops.
         recalibrate: What happens when an upstream model was replaced.
-        sample_rows: Of what was scored, the service keeps the last so many to measure drift on.
+        sample_rows: How many of the rows scored last the service keeps to measure drift on.
         drift_seconds: How often drift is measured.
         poll_seconds: How often a worker looks for a new version.
         access_log: Whether every request is logged, or only those that failed.

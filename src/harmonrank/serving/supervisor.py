@@ -17,16 +17,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
-from harmonrank.serving.settings import (
-    CONFIG,
-    COUNTERS,
-    KEY,
-    STATE,
-    ServeConfig,
-    check_binding,
-    check_key,
-    log_event,
-)
+from harmonrank.serving import settings
+from harmonrank.serving.settings import ServeConfig, log_event
 from harmonrank.support.errors import HarmonRankError, UsageError
 from harmonrank.support.extras import require_extra
 from harmonrank.support.storage.files import write_json
@@ -64,13 +56,13 @@ def serve(
     """
     for package in ("uvicorn", "uvloop", "httptools"):
         require_extra(package, who="harmonrank serve")
-    check_key(key)
-    check_binding(config.host, key=bool(key), anonymous=anonymous)
+    settings.check_key(key)
+    settings.check_binding(config.host, key=bool(key), anonymous=anonymous)
     _check_tls(config)
     with _listening(config) as listener:
         folder, watch = Path(mkdtemp(prefix="harmonrank-serve-")), None
         try:
-            write_json(folder / CONFIG, asdict(config))
+            write_json(folder / settings.CONFIG, asdict(config))
             # Workers load while this process does.
             with _Workers(folder, listener, config, key) as workers:
                 counters, watch = _state(folder, config)
@@ -84,9 +76,10 @@ def serve(
 
 def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | None]":
     """Check what is to be served, and make what the workers share."""
+    from harmonrank.registry.target import load_target, registry_of
     from harmonrank.serving.counters import Counters
     from harmonrank.serving.drift import DriftWatch, RecentRows
-    from harmonrank.serving.live import load_target, registry_of, runtime_of
+    from harmonrank.serving.live import runtime_of
 
     if config.recalibrate == "auto" and registry_of(config.target) is None:
         raise UsageError(
@@ -95,12 +88,12 @@ def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | N
         )
     model, version = load_target(config.target)
     runtime_of(config, model, version)
-    counters, watch = Counters(folder / COUNTERS, config.workers), None
+    counters, watch = Counters(folder / settings.COUNTERS, config.workers), None
     if config.recalibrate != "off":
         shape = config.workers, config.sample_rows
         sample = RecentRows.new(folder, model.schema, model.fitted.encoder, *shape)
         watch = DriftWatch(config, folder, sample, log_event)
-    (folder / STATE).touch()
+    (folder / settings.STATE).touch()
     return counters, watch
 
 
@@ -143,7 +136,7 @@ def _listening(config: ServeConfig) -> socket.socket:
 
 @dataclass
 class _Worker:
-    """One place among the workers, and the process that has it.
+    """A worker by its number, and the process that it is now.
 
     Attributes:
         failures: How many processes in a row ended before they answered anything.
@@ -168,14 +161,14 @@ class _Workers:
             "OMP_NUM_THREADS": str(each),
             "POLARS_MAX_THREADS": str(each),
         }
-        self._environment.pop(KEY, None)
-        self._environment |= {} if key is None else {KEY: key}
+        self._environment.pop(settings.KEY, None)
+        self._environment |= {} if key is None else {settings.KEY: key}
         self._workers: list[_Worker] = []
         self._stop = threading.Event()
 
     def __enter__(self) -> Self:
         """Start the workers."""
-        self._before = {s: signal.signal(s, self._signalled) for s in _SIGNALS}
+        self._before = {s: signal.signal(s, lambda *_: self._stop.set()) for s in _SIGNALS}
         for number in range(self._config.workers):
             self._workers.append(_Worker(number, self._started(number)))
         return self
@@ -204,9 +197,6 @@ class _Workers:
                 announced = True
                 on_ready()
             self._stop.wait(_TICK)
-
-    def _signalled(self, *_: Any) -> None:
-        self._stop.set()
 
     def _started(self, number: int) -> subprocess.Popen[bytes]:
         descriptor = self._listener.fileno()

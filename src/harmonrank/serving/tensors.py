@@ -72,22 +72,22 @@ def decode_request(request: Request) -> Asked:
     body = memoryview(request.body)
     size = _header_length(request, len(body))
     inference = decode_json(bytes(body[:size]), InferRequest, "The request")
-    rest, place, binary = body[size:], 0, {}
+    rest, offset, binary = body[size:], 0, {}
     for tensor in inference.inputs:
         length = tensor.parameters.get("binary_data_size")
         if length is None:
             continue
         if not isinstance(length, int) or isinstance(length, bool) or length < 0:
             raise DataError(f"Input '{tensor.name}': binary_data_size must be a number of bytes.")
-        if place + length > len(rest):
+        if offset + length > len(rest):
             raise DataError(
                 f"Input '{tensor.name}' announces {length:,} bytes of binary data; "
-                f"{max(len(rest) - place, 0):,} are left in the body."
+                f"{max(len(rest) - offset, 0):,} are left in the body."
             )
-        binary[tensor.name] = rest[place : place + length]
-        place += length
-    if place < len(rest):
-        raise DataError(f"{len(rest) - place:,} bytes follow the data of all inputs.")
+        binary[tensor.name] = rest[offset : offset + length]
+        offset += length
+    if offset < len(rest):
+        raise DataError(f"{len(rest) - offset:,} bytes follow the data of all inputs.")
     return Asked(inference, binary)
 
 
@@ -166,17 +166,17 @@ def _texts(tensor: Tensor, binary: memoryview | None, rows: int) -> list[str]:
 
 
 def _texts_of(tensor: Tensor, raw: bytes) -> list[str]:
-    place, texts = 0, []
-    while place < len(raw):
-        length = int.from_bytes(raw[place : place + 4], "little")
-        end = place + 4 + length
-        if place + 4 > len(raw) or end > len(raw):
+    offset, texts = 0, []
+    while offset < len(raw):
+        length = int.from_bytes(raw[offset : offset + 4], "little")
+        end = offset + 4 + length
+        if offset + 4 > len(raw) or end > len(raw):
             raise DataError(f"Input '{tensor.name}' has BYTES that end in the middle of a value.")
         try:
-            texts.append(raw[place + 4 : end].decode())
+            texts.append(raw[offset + 4 : end].decode())
         except UnicodeDecodeError:
             raise DataError(f"Input '{tensor.name}' has BYTES that are no UTF-8 text.") from None
-        place = end
+        offset = end
     return texts
 
 

@@ -15,20 +15,13 @@ from typing import Any
 
 import uvicorn
 
+from harmonrank.serving import settings
 from harmonrank.serving.application import Application
 from harmonrank.serving.counters import Counters, Slot
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
 from harmonrank.serving.routes import Service
-from harmonrank.serving.settings import (
-    CONFIG,
-    COUNTERS,
-    KEY,
-    STATE,
-    OnEvent,
-    ServeConfig,
-    log_event,
-)
+from harmonrank.serving.settings import OnEvent, ServeConfig, log_event
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import read_json
 
@@ -44,7 +37,7 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
         descriptor: Of the socket that all workers listen on.
         parent: The service's first process.
     """
-    config = read_json(folder / CONFIG, ServeConfig)
+    config = read_json(folder / settings.CONFIG, ServeConfig)
 
     def on_event(event: str, facts: Mapping[str, Any]) -> None:
         slot.add("reloads", event == "reloaded")
@@ -52,10 +45,10 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
         log_event(event, facts)
 
     live = _loaded(config, on_event, folder, parent)
-    counters = Counters(folder / COUNTERS)
+    counters = Counters(folder / settings.COUNTERS)
     slot = Slot(counters, worker)
     service = Service(config, live, counters, RecentRows.shared(folder), folder, worker)
-    application = Application(service, os.environ.pop(KEY, None), on_event)
+    application = Application(service, os.environ.pop(settings.KEY, None), on_event)
     server = _Server(_settings(config, application), slot)
     slot.set("waiting", 0)
     # What is loaded by now stays: no request waits while the collector looks through it.
@@ -87,10 +80,10 @@ def _loaded(config: ServeConfig, on_event: OnEvent, folder: Path, parent: int) -
     try:
         live = Live(config, on_event)
     except HarmonRankError as error:
-        _wait_for(folder / STATE, parent)
+        _wait_for(folder / settings.STATE, parent)
         log_event("worker not started", {"reason": str(error)})
         sys.exit(1)
-    _wait_for(folder / STATE, parent)
+    _wait_for(folder / settings.STATE, parent)
     return live
 
 

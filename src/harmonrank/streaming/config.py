@@ -4,13 +4,13 @@ __all__ = ["LearnerSettings", "LoopConfig", "StreamConfig", "Windows", "parse_du
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from harmonrank.support.errors import UsageError, did_you_mean, shown
+from harmonrank.support.errors import UsageError, refuse_unknown, shown
 from harmonrank.support.options import Count, Positive, Seconds, Share, check_fields
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -29,9 +29,9 @@ class Windows:
     (86400.0, 3600.0)
 
     Attributes:
-        every: Seconds of an interval; intervals begin at its multiples since 1970, UTC.
-        lateness: Seconds that the watermark stays behind the newest event.
-        window: Seconds after an exposure in which feedback counts.
+        every: Length of an interval in seconds; intervals begin at its multiples since 1970, UTC.
+        lateness: How many seconds the watermark stays behind the newest event.
+        window: For how many seconds after an exposure feedback counts.
         windows: The same for single objectives.
     """
 
@@ -54,12 +54,8 @@ class Windows:
             UsageError: A window is given for an objective that there is not.
         """
         known = list(objectives)
-        for name in self.windows:
-            if name not in known:
-                raise UsageError(
-                    f"There is a window for '{name}', which is no objective. "
-                    f"{did_you_mean(name, known)}"
-                )
+        sentence = "There is a window for '{}', which is no objective."
+        refuse_unknown(self.windows, known, sentence)
         return max(self.of(name) for name in known)
 
 
@@ -83,15 +79,15 @@ class LearnerSettings:
     """How a learner learns, whichever method it is of.
 
     Attributes:
-        window_rows: A method that is fitted afresh is fitted on so many of the newest rows.
+        window_rows: On how many of the newest rows a method is fitted that is fitted afresh.
         passes: How often a network sees the rows of a batch.
-        replay_rows: So many earlier rows are kept for a network, drawn evenly from all.
-        replay_share: What part of the rows that a network learns from are earlier ones.
-        first_rows: There is no model before so many rows have come.
-        opening_rows: The default is fitted afresh on all rows until so many have come, and goes on
-            by sums from there.
-        reservoir_rows: So many rows are kept for the residual of the default.
-        half_life: After so many hours what the default has learned counts half; 'auto' lets the
+        replay_rows: How many earlier rows are kept for a network, drawn evenly from all.
+        replay_share: Share of earlier rows among those that a network learns from.
+        first_rows: How many rows must have come before there is a model.
+        opening_rows: Until so many rows have come, the default is fitted afresh on all of them;
+            after that it goes on by sums.
+        reservoir_rows: How many rows are kept for the residual of the default.
+        half_life: After how many hours what the default has learned counts half; 'auto' lets the
             likelihood of rows not yet learned choose, 'never' forgets nothing.
     """
 
@@ -117,8 +113,8 @@ class StreamConfig(Windows):
         options: Of the method.
         learner: How it learns from batches.
         guard_share: Share of the requests whose rows judge a model before they are learned.
-        guard_rows: At most so many rows wait to judge a model; older ones are learned.
-        quality_batches: The sliding window of the prequential AUC, in batches.
+        guard_rows: Most rows that wait to judge a model; of more, the oldest are learned.
+        quality_batches: Length of the sliding window of the prequential AUC, in batches.
         seed: Decides everything that is drawn.
     """
 
@@ -130,10 +126,6 @@ class StreamConfig(Windows):
     quality_batches: Count = 24
     seed: Whole = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LoopConfig:
@@ -142,12 +134,12 @@ class LoopConfig:
     Attributes:
         once: Stop when nothing is left to read.
         publish: After each batch and each replacement of an upstream model, or the last model only.
-        most: Events of a chunk.
-        commit_seconds: State is committed after every batch, and at least so often.
+        most: Most events of a chunk.
+        commit_seconds: Longest time between two commits; every batch is committed too.
         poll_seconds: How long to wait before a source that had nothing is asked again.
         first_pause: Seconds until something that failed is tried again; each further pause is
             twice as long.
-        longest_pause: Of these.
+        longest_pause: The longest of these pauses.
         patience: Seconds until the stream gives up and stops with the reason; null never does.
     """
 

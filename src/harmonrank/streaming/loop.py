@@ -16,22 +16,11 @@ from typing import TypeVar
 
 import msgspec
 
+from harmonrank.streaming import loop_events as events
 from harmonrank.streaming.config import LoopConfig
 from harmonrank.streaming.join.aside import doubts
 from harmonrank.streaming.join.intervals import Batch, Exposures
 from harmonrank.streaming.learners.training import StreamTraining
-from harmonrank.streaming.loop_events import (
-    BatchLearned,
-    EventsRead,
-    IntervalCompleted,
-    LoopEvent,
-    Publication,
-    RetryPlanned,
-    ScoreMove,
-    SourceNoted,
-    StateCommitted,
-    StreamStopped,
-)
 from harmonrank.streaming.publishing import Publisher, open_registry
 from harmonrank.streaming.sources.source import EventSource
 from harmonrank.streaming.state.state import StreamState
@@ -39,7 +28,7 @@ from harmonrank.support.errors import HarmonRankError, ModelFileError, SourceErr
 
 T = TypeVar("T")
 
-Told = Generator[LoopEvent, None, T]
+Told = Generator[events.LoopEvent, None, T]
 """Work that reports what happens, and returns something in the end."""
 
 
@@ -82,7 +71,7 @@ class Retry:
                 reason = _sentence(error)
                 if patience is not None and time.monotonic() - begun + pause > patience:
                     raise
-            yield RetryPlanned(what=what, reason=reason, seconds=pause)
+            yield events.RetryPlanned(what=what, reason=reason, seconds=pause)
             if self.wait(pause):
                 raise StopAskedError(f"{what} failed: {reason.rstrip('.')}")
             pause = min(2 * pause, self._config.longest_pause)
@@ -124,7 +113,7 @@ class Loop:
     def __post_init__(self) -> None:
         self._publisher: Publisher | None = None
         self._retry = Retry(self.config, self.stop)
-        self._last: Publication | None = None
+        self._last: events.Publication | None = None
         self._dirty = False
         self._committed = self._learned = time.monotonic()
 
@@ -137,7 +126,7 @@ class Loop:
             why = "stopped as asked" if self.stop.is_set() else "nothing is left to read"
         except StopAskedError as asked:
             why = f"stopped as asked while {asked}; what no commit knows of is done again"
-        yield StreamStopped(
+        yield events.StreamStopped(
             why=why,
             commit=self.state.commits.number,
             learned_rows=self.state.training.learned_rows,
@@ -180,8 +169,8 @@ class Loop:
             state.record.offset = chunk.offset
             state.record.events += count
             for note in (*chunk.notes, *doubts(before, state.join.set_aside, count)):
-                yield SourceNoted(text=note)
-            yield EventsRead(
+                yield events.SourceNoted(text=note)
+            yield events.EventsRead(
                 events=count,
                 total=state.record.events,
                 waiting=self._waiting(),
@@ -205,17 +194,19 @@ class Loop:
         if isinstance(step, Batch) or event.version is not None:
             yield from self._commit(whole=isinstance(step, Batch))
 
-    def _measure(self, exposures: Exposures) -> Told[tuple[StreamTraining, IntervalCompleted]]:
+    def _measure(
+        self, exposures: Exposures
+    ) -> Told[tuple[StreamTraining, events.IntervalCompleted]]:
         """Look at the scores of a complete interval, and recalibrate what is served if needed."""
         training, record = self.state.training, self.state.record
         after, seen = training.completed(exposures)
 
-        def recalibrate(publisher: Publisher) -> Publication | None:
+        def recalibrate(publisher: Publisher) -> events.Publication | None:
             made, record.tried = publisher.recalibrated(exposures, training, seen, record.tried)
             return made
 
         made = yield from self._published("each", recalibrate)
-        event = IntervalCompleted(
+        event = events.IntervalCompleted(
             start=exposures.start, end=exposures.end, rows=exposures.rows.height, version=made
         )
         if seen is not None:
@@ -223,7 +214,7 @@ class Loop:
             event = msgspec.structs.replace(
                 event,
                 moves={
-                    c.column: ScoreMove(c.offset, c.scale, c.verdict, psi.get(c.column))
+                    c.column: events.ScoreMove(c.offset, c.scale, c.verdict, psi.get(c.column))
                     for c in drift.columns
                 },
                 replaced=list(drift.replaced),
@@ -231,14 +222,14 @@ class Loop:
             )
         return after, event
 
-    def _learn(self, batch: Batch) -> Told[tuple[StreamTraining, BatchLearned]]:
+    def _learn(self, batch: Batch) -> Told[tuple[StreamTraining, events.BatchLearned]]:
         """Score the rows of a closed interval, learn them, and publish what was learned."""
         before, training = self.state.training, self.state.training.learned(batch)
         made = yield from self._published("each", lambda p: p.offered(training))
         quality, own = training.quality, None
         if before.learner.model is not None:
             own = replace(quality, batches=quality.batches[-1:]).quality(training.schema)
-        return training, BatchLearned(
+        return training, events.BatchLearned(
             start=batch.start,
             end=batch.end,
             rows=batch.rows.height,
@@ -257,8 +248,8 @@ class Loop:
         )
 
     def _published(
-        self, when: str, work: Callable[[Publisher], Publication | None]
-    ) -> Told[Publication | None]:
+        self, when: str, work: Callable[[Publisher], events.Publication | None]
+    ) -> Told[events.Publication | None]:
         """Return what the registry said, if it is to be asked `each` time, or the `last`."""
         publisher, record = self._publisher, self.state.record
         if publisher is None or self.config.publish != when:
@@ -274,7 +265,7 @@ class Loop:
         begun = time.monotonic()
         number = yield from self._retry.tried("the state", lambda: self.state.commit(whole=whole))
         self._dirty, self._committed = False, time.monotonic()
-        yield StateCommitted(commit=number, seconds=self._committed - begun)
+        yield events.StateCommitted(commit=number, seconds=self._committed - begun)
         yield from self._acknowledge()
 
     def _acknowledge(self) -> Told[None]:
@@ -284,7 +275,7 @@ class Loop:
             if offset is not None:
                 self._source.committed(offset)
         except SourceError as error:
-            yield SourceNoted(text=str(error))
+            yield events.SourceNoted(text=str(error))
 
     def _waiting(self) -> int | None:
         try:

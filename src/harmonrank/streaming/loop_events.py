@@ -7,6 +7,7 @@ tag `event`; those of the history are read back as the types below.
 __all__ = [
     "BatchLearned",
     "EventsRead",
+    "HistoryRecord",
     "IntervalCompleted",
     "LoopEvent",
     "Publication",
@@ -238,14 +239,9 @@ class StreamStopped(_Event, frozen=True, tag="stopped"):
     version: Publication | None = None
 
 
-LoopEvent = (
-    StreamStarted
-    | EventsRead
-    | SourceNoted
-    | IntervalCompleted
-    | BatchLearned
-    | StateCommitted
-    | RetryPlanned
-    | StreamStopped
-)
+HistoryRecord = IntervalCompleted | BatchLearned
+"""What the history of a stream keeps."""
+
+_Progress = EventsRead | SourceNoted | StateCommitted | RetryPlanned
+LoopEvent = StreamStarted | HistoryRecord | _Progress | StreamStopped
 """Any of them."""

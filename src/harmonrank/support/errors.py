@@ -17,10 +17,11 @@ __all__ = [
     "UsageError",
     "did_you_mean",
     "printable",
+    "refuse_unknown",
     "shown",
 ]
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 
@@ -81,6 +82,30 @@ def did_you_mean(word: Any, known: Iterable[str]) -> str:
     known = list(known)
     near = get_close_matches(str(word), known, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+
+
+def refuse_unknown(
+    names: Iterable[Any],
+    known: Collection[str],
+    sentence: str,
+    kind: type[HarmonRankError] = UsageError,
+) -> None:
+    """Refuse a name that is not known.
+
+    >>> refuse_unknown(["widht"], ["width", "buckets"], "There is no option '{}'.")
+    Traceback (most recent call last):
+    harmonrank.support.errors.UsageError: There is no option 'widht'. Did you mean 'width'?
+
+    Args:
+        names: What came.
+        known: What there is.
+        sentence: What is wrong; the name takes the place of the braces.
+        kind: Of the error.
+    """
+    for name in names:
+        if name not in known:
+            wrong = sentence.replace("{}", str(name)[:100])
+            raise kind(f"{wrong} {did_you_mean(name, known)}")
 
 
 def shown(value: Any) -> str:

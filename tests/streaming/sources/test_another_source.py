@@ -54,9 +54,9 @@ def topic(monkeypatch):
         def consume(self, most, timeout):
             if client.away:
                 raise KafkaException("no broker")
-            found = client.lines[self._at : self._at + most]
-            begun, self._at = self._at, self._at + len(found)
-            return [Message(begun + i, line) for i, line in enumerate(found)]
+            result = client.lines[self._at : self._at + most]
+            begun, self._at = self._at, self._at + len(result)
+            return [Message(begun + i, line) for i, line in enumerate(result)]
 
         def commit(self, offsets):
             assert offsets[0].offset <= self._at

@@ -128,9 +128,9 @@ def test_a_redis_server_that_goes_away_is_asked_again_until_it_is_back(events, w
         server.end()
     assert {event.what for event in told} == {"the source"}
     assert f"127.0.0.1:{server.port}" in told[0].reason
-    found = place.content()
-    assert found["record"]["digest"] == whole["record"]["digest"]
-    assert found["record"]["published"] == whole["record"]["published"]
+    content = place.content()
+    assert content["record"]["digest"] == whole["record"]["digest"]
+    assert content["record"]["published"] == whole["record"]["published"]
 
 
 def test_a_clock_that_goes_backwards_makes_events_late_and_loses_none(events, tmp_path, whole):
@@ -140,10 +140,10 @@ def test_a_clock_that_goes_backwards_makes_events_late_and_loses_none(events, tm
     place = Place(tmp_path, pl.concat([events[:2600], back, events[2600:]]))
     notes = [event.text for event in place.run(most=300) if isinstance(event, SourceNoted)]
     assert any("as when a clock goes backwards" in text for text in notes)
-    found = place.content()
-    assert [row["reason"] for row in found["aside"]] == ["late"] * 600
-    assert found["record"]["digest"] == whole["record"]["digest"]
-    assert found["versions"] == whole["versions"]
+    content = place.content()
+    assert [row["reason"] for row in content["aside"]] == ["late"] * 600
+    assert content["record"]["digest"] == whole["record"]["digest"]
+    assert content["versions"] == whole["versions"]
 
 
 def test_events_from_the_future_close_no_window(events, tmp_path, whole):
@@ -152,6 +152,6 @@ def test_events_from_the_future_close_no_window(events, tmp_path, whole):
     place = Place(tmp_path, pl.concat([events[:1200], ahead, events[1200:]]))
     notes = [event.text for event in place.run(most=200) if isinstance(event, SourceNoted)]
     assert any("200 of 200 events" in text for text in notes)
-    found = place.content()
-    assert [row["reason"] for row in found["aside"]] == ["malformed"] * 200
-    assert found["record"]["digest"] == whole["record"]["digest"]
+    content = place.content()
+    assert [row["reason"] for row in content["aside"]] == ["malformed"] * 200
+    assert content["record"]["digest"] == whole["record"]["digest"]

@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 
 from harmonrank.streaming.sources.source import open_sink, open_source
 from harmonrank.support.errors import DataError, SourceError, UsageError
+from harmonrank.support.extras import plugins
 
 FORMS = ["parquet", "jsonl"]
 
@@ -213,6 +214,7 @@ def test_an_installed_package_may_add_a_kind_of_source(tmp_path, monkeypatch):
     code = "def open_source(address, schema, kinds):\n    return address, schema, kinds\n"
     (tmp_path / "other_source.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()  # what is installed is looked up once
     assert open_source("other://x", SCHEMA) == ("other://x", SCHEMA, {})
 
 

@@ -4,20 +4,13 @@ __all__ = ["SCHEMA", "ColumnChoice", "column_options", "kind_parts"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts.options import (
-    F,
-    listed_option,
-    parse_names,
-    parse_pairs,
-    parse_words,
-    path_option,
-)
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.table_options import Tables
 from harmonrank.support.errors import UsageError
 
@@ -29,37 +22,31 @@ SCHEMA = "schema.toml"
 
 
 def _tuple(text: str) -> tuple[str, ...]:
-    return tuple(parse_names(text))
+    return tuple(options.parse_names(text))
 
 
 _PARTS: dict[str, Callable[[str], Any]] = {
-    "context": _tuple,
-    "request": str,
-    "time": str,
-    "scale": partial(parse_words, option="--scale", example="p_buy=percent"),
-    "sample_weight": str,
-    "unwanted": _tuple,
-    "graded": _tuple,
-    "given": partial(parse_words, option="--given", example="order=click"),
-    "position": str,
-    "missing": str,
-    "weights": parse_pairs,
-    "value": partial(parse_pairs, option="--value"),
+    **dict.fromkeys(("request", "time", "sample_weight", "position", "missing"), str),
+    **dict.fromkeys(("context", "unwanted", "graded"), _tuple),
+    "scale": partial(options.parse_words, option="--scale", example="p_buy=percent"),
+    "given": partial(options.parse_words, option="--given", example="order=click"),
+    "weights": options.parse_pairs,
+    "value": partial(options.parse_pairs, option="--value"),
 }
 """How the text of an option becomes a part of the schema."""
 
 _OPTIONS = (
-    path_option("--schema", help="TOML file that names columns; else a schema.toml near."),
-    listed_option("--scores", "A,B", "Score column of each objective."),
-    listed_option("--labels", "A,B", "Label column of each objective."),
-    listed_option("--context", "A,B", "Context columns."),
+    options.path_option("--schema", help="TOML file that names columns; else a schema.toml near."),
+    options.listed_option("--scores", "A,B", "Score column of each objective."),
+    options.listed_option("--labels", "A,B", "Label column of each objective."),
+    options.listed_option("--context", "A,B", "Context columns."),
     click.option("--request", metavar="A", help="Request column."),
     click.option("--time", metavar="A", help="Column of times."),
-    listed_option("--scale", "A=percent", "Scales of score columns."),
+    options.listed_option("--scale", "A=percent", "Scales of score columns."),
     click.option("--sample-weight", metavar="A", help="Column of row weights."),
-    listed_option("--unwanted", "A,B", "Objectives that count against a row."),
-    listed_option("--graded", "A,B", "Objectives whose label is a number."),
-    listed_option("--given", "A=B", "Objectives shown only where B happened."),
+    options.listed_option("--unwanted", "A,B", "Objectives that count against a row."),
+    options.listed_option("--graded", "A,B", "Objectives whose label is a number."),
+    options.listed_option("--given", "A=B", "Objectives shown only where B happened."),
     click.option(
         "--position", metavar="A", help="Column of the place in its request, from the top."
     ),
@@ -68,10 +55,10 @@ _OPTIONS = (
         type=click.Choice(["allow", "error"]),
         help="Allow scores that are null or NaN (as the schema, if left out), or refuse them.",
     ),
-    listed_option(
+    options.listed_option(
         "--weights", "A=2,B=1", "What an objective's AUC counts; as in the schema, or else 1."
     ),
-    listed_option(
+    options.listed_option(
         "--value", "A=10,B=1", "What an event is worth, in place of --weights; 0 if not given."
     ),
 )
@@ -124,7 +111,7 @@ class ColumnChoice:
                 "Name the columns: --schema FILE, or --scores A,B with --labels A,B; "
                 "`harmonrank init TABLE` writes such a file."
             )
-        score_names, label_names = parse_names(scores), parse_names(labels)
+        score_names, label_names = options.parse_names(scores), options.parse_names(labels)
         if len(score_names) != len(label_names):
             raise UsageError(
                 f"--scores and --labels must name as many columns. Got {len(score_names)} "
@@ -136,19 +123,13 @@ class ColumnChoice:
         return Schema(dict(zip(label_names, score_names, strict=True)))
 
 
-def column_options(function: F) -> F:
-    """Add the options that name columns; the verb gets `columns`, which say them."""
-
-    @wraps(function)
-    def verb(**given: Any) -> Any:
-        parts = ("schema", "scores", "labels", *_PARTS)
-        columns = ColumnChoice({part: given.pop(part) for part in parts})
-        return function(columns=columns, **given)
-
-    decorated: Any = verb
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return cast(F, decorated)
+column_options = options.gathered(
+    "columns",
+    lambda **given: ColumnChoice(given),
+    *_OPTIONS,
+    parts=("schema", "scores", "labels", *_PARTS),
+)
+"""Adds the options that name columns; the verb gets `columns`, which say them."""
 
 
 def kind_parts(unwanted: str | None, graded: str | None, given: str | None) -> dict[str, Any]:
@@ -159,12 +140,12 @@ def kind_parts(unwanted: str | None, graded: str | None, given: str | None) -> d
 
 def _schema_near(table: Tables | None) -> Path | None:
     """Return the schema.toml in this folder, or else in that of the table."""
-    places = [Path()]
+    folders = [Path()]
     if table is not None:
         first = table[0] if isinstance(table, list) else table
         if isinstance(first, str):  # a URL: what is beside it is not looked at
             first = Path()
         elif not first.exists():
             first = Path(str(first).split(",")[0])
-        places += [first, first.parent] if first.is_dir() else [first.parent]
-    return next((file for place in places if (file := place / SCHEMA).is_file()), None)
+        folders += [first, first.parent] if first.is_dir() else [first.parent]
+    return next((file for folder in folders if (file := folder / SCHEMA).is_file()), None)

@@ -3,14 +3,13 @@
 __all__ = ["EngineChoice", "engine_options"]
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from harmonrank.cli.parts.options import F, whole
+from harmonrank.cli.parts.options import gathered, whole
 from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import UsageError
 
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 class EngineChoice:
     """What --engine, --workers, --address and --engine-log say."""
 
-    name: Literal["local", "ray"]
+    engine: Literal["local", "ray"]
     workers: int | None
     address: str | None
-    verbose: bool
+    engine_log: bool
 
     def __post_init__(self) -> None:
-        others = (self.workers is not None, self.address is not None, self.verbose)
-        if self.name == "local" and any(others):
+        others = (self.workers is not None, self.address is not None, self.engine_log)
+        if self.engine == "local" and any(others):
             raise UsageError(
                 "--workers, --address and --engine-log are about Ray; add --engine ray."
             )
@@ -37,21 +36,19 @@ class EngineChoice:
     @property
     def is_cluster(self) -> bool:
         """Whether the work is to be done by workers."""
-        return self.name == "ray"
+        return self.engine == "ray"
 
-    @contextmanager
-    def opened(self, *, for_states: bool = False) -> Iterator["Engine"]:
-        """Yield the engine that was chosen, whose workers may be told to keep states."""
+    def opened(self, *, for_states: bool = False) -> AbstractContextManager["Engine"]:
+        """Open the engine that was chosen, whose workers may be told to keep states."""
         from harmonrank.engine import open_engine
 
-        with open_engine(
-            self.name,
+        return open_engine(
+            self.engine,
             workers=self.workers,
             address=self.address,
-            verbose=self.verbose,
+            verbose=self.engine_log,
             for_states=for_states,
-        ) as engine:
-            yield engine
+        )
 
     @contextmanager
     def used(self, *, for_states: bool = False) -> Iterator["Engine"]:
@@ -67,37 +64,22 @@ class EngineChoice:
             raise UsageError(f"{option} does not work with --engine ray; {remedy}.")
 
 
-def engine_options(function: F) -> F:
-    """Add --engine, --workers, --address and --engine-log; the verb gets an `engine`."""
-
-    @wraps(function)
-    def verb(
-        *,
-        engine: Literal["local", "ray"],
-        workers: int | None,
-        address: str | None,
-        engine_log: bool,
-        **given: Any,
-    ) -> Any:
-        return function(engine=EngineChoice(engine, workers, address, engine_log), **given)
-
-    options = (
-        click.option(
-            "--engine",
-            type=click.Choice(["local", "ray"]),
-            default="local",
-            show_default=True,
-            help="Where to work: in this process, or on Ray (docs/scale.md).",
-        ),
-        click.option("--workers", type=whole(1), help="Ray: how many; one per core if left out."),
-        click.option(
-            "--address",
-            metavar="auto|HOST:PORT",
-            help="Ray: of a cluster that runs; if left out, workers are started on this machine.",
-        ),
-        setting("--engine-log", is_flag=True, help="Ray: let it and its workers print."),
-    )
-    decorated: Any = verb
-    for option in reversed(options):
-        decorated = option(decorated)
-    return cast(F, decorated)
+engine_options = gathered(
+    "engine",
+    EngineChoice,
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Where to work: in this process, or on Ray (docs/scale.md).",
+    ),
+    click.option("--workers", type=whole(1), help="Ray: how many; one per core if left out."),
+    click.option(
+        "--address",
+        metavar="auto|HOST:PORT",
+        help="Ray: a running cluster; if left out, workers are started on this machine.",
+    ),
+    setting("--engine-log", is_flag=True, help="Ray: also print what Ray and its workers log."),
+)
+"""Adds --engine, --workers, --address and --engine-log; the verb gets an `engine`."""

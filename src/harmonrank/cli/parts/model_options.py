@@ -3,13 +3,12 @@
 __all__ = ["ModelChoice", "at_option", "load_ranking", "model_argument", "model_options"]
 
 from dataclasses import dataclass, replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from harmonrank.cli.parts.options import F, listed_option, parse_pairs
+from harmonrank.cli.parts.options import gathered, listed_option, parse_pairs
 from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import UsageError
 
@@ -42,6 +41,13 @@ class ModelChoice:
     value: dict[str, float] | None
     missing: Any
 
+    @classmethod
+    def of(
+        cls, model: Path, at: str | None, weights: str | None, value: str | None, missing: Any
+    ) -> Self:
+        """Return what options say."""
+        return cls(model, at, parse_pairs(weights), parse_pairs(value, "--value"), missing)
+
     @property
     def asked(self) -> dict[str, Any]:
         """Other weights or values, as methods take them."""
@@ -63,38 +69,26 @@ class ModelChoice:
         return fitted.under(replace(fitted.schema, missing=self.missing))
 
 
-def model_options(function: F) -> F:
-    """Add MODEL, --at, --weights and --value; the verb gets a `chosen` model."""
-
-    @wraps(function)
-    def verb(
-        *,
-        model: Path,
-        at: str | None,
-        weights: str | None,
-        value: str | None,
-        missing: str | None,
-        **given: Any,
-    ) -> Any:
-        pairs = parse_pairs(weights), parse_pairs(value, "--value")
-        return function(chosen=ModelChoice(model, at, *pairs, missing), **given)
-
-    text = "Other weights, for methods that can change them; as fitted if not named."
-    worth = "What an event is worth, in place of --weights; 0 if not given."
-    decorated: Any = verb
-    for option in (
-        setting(
-            "--missing",
-            type=click.Choice(["allow", "error"]),
-            help="Scores that are null or NaN: allow them, or refuse the table.",
-        ),
-        listed_option("--value", "A=10,B=1", worth),
-        listed_option("--weights", "A=2,B=1", text),
-        at_option,
-        model_argument,
-    ):
-        decorated = option(decorated)
-    return cast(F, decorated)
+model_options = gathered(
+    "chosen",
+    ModelChoice.of,
+    model_argument,
+    at_option,
+    listed_option(
+        "--weights",
+        "A=2,B=1",
+        "Other weights, for methods that can change them; as fitted if not named.",
+    ),
+    listed_option(
+        "--value", "A=10,B=1", "What an event is worth, in place of --weights; 0 if not given."
+    ),
+    setting(
+        "--missing",
+        type=click.Choice(["allow", "error"]),
+        help="Scores that are null or NaN: allow them, or refuse the table.",
+    ),
+)
+"""Adds MODEL, --at, --weights and --value; the verb gets a `chosen` model."""
 
 
 def load_ranking(text: str) -> "Method | str":
@@ -102,11 +96,6 @@ def load_ranking(text: str) -> "Method | str":
 
     What is no folder is a column, or a formula over columns.
     """
-    from harmonrank.fusion import load
-    from harmonrank.registry import Registry
-    from harmonrank.registry.registry import SETTINGS
+    from harmonrank.registry.target import load_target
 
-    path = Path(text)
-    if not path.is_dir():
-        return text
-    return Registry(path).load() if (path / SETTINGS).is_file() else load(path)
+    return load_target(text)[0] if Path(text).is_dir() else text

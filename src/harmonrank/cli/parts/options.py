@@ -6,6 +6,7 @@ __all__ = [
     "count_option",
     "figures_option",
     "format_option",
+    "gathered",
     "listed_option",
     "method_option",
     "numbers",
@@ -25,8 +26,9 @@ __all__ = [
     "whole",
 ]
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import signature
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -55,6 +57,31 @@ def count_option(
     """Return an option that is a whole number from `least` up."""
     kind = whole(least)
     return click.option(name, type=kind, default=default, show_default=True, help=text)
+
+
+def gathered(
+    name: str, make: Callable[..., Any], *options: Callable[[Any], Any], parts: Iterable[str] = ()
+) -> Callable[[F], F]:
+    """Return options whose values a verb gets as one object.
+
+    Args:
+        name: What the verb calls the object.
+        make: Makes the object of the values.
+        options: In the order of the help.
+        parts: The names of the values; those of the arguments of `make` if left out.
+    """
+    own = tuple(parts) or tuple(signature(make).parameters)
+
+    def add(function: F) -> F:
+        @wraps(function)
+        def verb(**given: Any) -> Any:
+            return function(**{name: make(**{part: given.pop(part) for part in own})}, **given)
+
+        for option in reversed(options):
+            verb = option(verb)
+        return cast(F, verb)
+
+    return add
 
 
 seeds = click.IntRange(0, MOST_SEED)

@@ -14,16 +14,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
+from harmonrank.support import events
 from harmonrank.support.errors import OutputError, printable
-from harmonrank.support.events import (
-    BatchEnded,
-    EpochEnded,
-    FitStep,
-    HealthMeasured,
-    MethodEnded,
-    MethodStarted,
-    Resumed,
-)
 from harmonrank.support.storage.files import check_output, new_file, to_json, write_json
 from harmonrank.support.table import Table
 
@@ -119,17 +111,17 @@ class Show:
             event.shown_by(self)
 
     @event.register
-    def _resumed(self, event: Resumed) -> None:
+    def _resumed(self, event: events.Resumed) -> None:
         self.line(f"{self.prefix}resumed in epoch {event.epoch + 1}, step {event.step}")
 
     @event.register
-    def _batch_ended(self, event: BatchEnded) -> None:
+    def _batch_ended(self, event: events.BatchEnded) -> None:
         done = event.epoch + (event.step + 1) / event.steps
         note = f"epoch {event.epoch + 1} of at most {event.epochs}"
         self.advance(self.prefix or "fit ", done, event.epochs, note)
 
     @event.register
-    def _epoch_ended(self, event: EpochEnded) -> None:
+    def _epoch_ended(self, event: events.EpochEnded) -> None:
         # Epochs of few rows come by the hundred; a reader wants to see some of them.
         if (event.epoch + 1) % -(-event.epochs // _EPOCH_LINES):
             return
@@ -143,20 +135,20 @@ class Show:
         )
 
     @event.register
-    def _health_measured(self, event: HealthMeasured) -> None:
+    def _health_measured(self, event: events.HealthMeasured) -> None:
         self.line(f"{self.prefix}{event.health.words()}")
 
     @event.register
-    def _fit_step(self, event: FitStep) -> None:
+    def _fit_step(self, event: events.FitStep) -> None:
         self.advance(self.prefix or "fit ", event.step, event.steps)
 
     @event.register
-    def _method_started(self, event: MethodStarted) -> None:
+    def _method_started(self, event: events.MethodStarted) -> None:
         self.prefix = f"{event.place} "
         self.advance(self.prefix, 0, 1)
 
     @event.register
-    def _method_ended(self, event: MethodEnded) -> None:
+    def _method_ended(self, event: events.MethodEnded) -> None:
         entry = event.entry
         result = (
             f"failed: {entry.error}"

@@ -7,23 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts import options
 from harmonrank.cli.parts.column_options import SCHEMA, ColumnChoice, column_options
-from harmonrank.cli.parts.options import (
-    F,
-    method_option,
-    numbers,
-    parse_settings,
-    path_option,
-    seed_option,
-    settings_option,
-    whole,
-)
 from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import DataError, UsageError
 
@@ -32,7 +22,6 @@ if TYPE_CHECKING:
     from harmonrank.streaming.config import LoopConfig, StreamConfig
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_SET = "An option of the method, or of the learner such as passes=20"
 
 
 @dataclass(frozen=True)
@@ -56,7 +45,7 @@ class StreamChoice:
         from harmonrank.streaming.config import LearnerSettings, StreamConfig
         from harmonrank.support.options import checked_options
 
-        given = parse_settings(self.settings)
+        given = options.parse_settings(self.settings)
         ours = {"guard_share", "guard_rows", "quality_batches"}
         learners = {field.name for field in fields(LearnerSettings)}
         learner = checked_options("a learner", LearnerSettings, _taken(given, learners))
@@ -95,62 +84,52 @@ class StreamChoice:
         return columns.schema(quiet=quiet)
 
 
-def stream_options(function: F) -> F:
-    """Add the options that say what is learned from which events; the verb gets a `choice`."""
-    ours = {field.name for field in fields(StreamChoice)}
-
-    @wraps(function)
-    def verb(**given: Any) -> Any:
-        return function(choice=StreamChoice(**_taken(given, ours)), **given)
-
-    decorated: Any = verb
-    for decorate in reversed(
-        [
-            click.option(
-                "--source",
-                required=True,
-                metavar="DIR|URL",
-                help="Events: a folder that grows, or redis://host:port/db/stream?group=NAME.",
-            ),
-            path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
-            column_options,
-            method_option("--method", "harmonrank", "A way to fuse"),
-            settings_option(_SET),
-            seed_option,
-            click.option(
-                "--every",
-                default="1h",
-                show_default=True,
-                metavar="TIME",
-                help="Length of an interval, after which a model is learned.",
-            ),
-            click.option(
-                "--window",
-                "windows",
-                multiple=True,
-                default=("1h",),
-                show_default=True,
-                metavar="TIME|A=TIME",
-                help="How long feedback counts, of all objectives or of one; may be repeated.",
-            ),
-            click.option(
-                "--lateness",
-                default="5m",
-                show_default=True,
-                metavar="TIME",
-                help="How far events may be out of order.",
-            ),
-            setting(
-                "--patience",
-                metavar="TIME",
-                help="Try what fails again for so long; 1m if it ends by itself, else forever.",
-            ),
-            setting("--chunk", type=whole(1), default=100_000, help="Events read at once."),
-            numbers,
-        ]
-    ):
-        decorated = decorate(decorated)
-    return cast(F, decorated)
+stream_options = options.gathered(
+    "choice",
+    StreamChoice,
+    click.option(
+        "--source",
+        required=True,
+        metavar="DIR|URL",
+        help="Events: a folder that grows, or redis://host:port/db/stream?group=NAME.",
+    ),
+    options.path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
+    column_options,
+    options.method_option("--method", "harmonrank", "A way to fuse"),
+    options.settings_option("An option of the method, or of the learner such as passes=20"),
+    options.seed_option,
+    click.option(
+        "--every",
+        default="1h",
+        show_default=True,
+        metavar="TIME",
+        help="Length of an interval, after each of which a model is learned.",
+    ),
+    click.option(
+        "--window",
+        "windows",
+        multiple=True,
+        default=("1h",),
+        show_default=True,
+        metavar="TIME|A=TIME",
+        help="How long feedback counts, for all objectives or for one; may be repeated.",
+    ),
+    click.option(
+        "--lateness",
+        default="5m",
+        show_default=True,
+        metavar="TIME",
+        help="How far events may be out of order.",
+    ),
+    setting(
+        "--patience",
+        metavar="TIME",
+        help="How long to retry what fails; 1m with --once or --backfill, else forever.",
+    ),
+    setting("--chunk", type=options.whole(1), default=100_000, help="Events read at once."),
+    options.numbers,
+)
+"""Adds the options that say what is learned from which events; the verb gets a `choice`."""
 
 
 def _taken(given: dict[str, Any], names: set[str]) -> dict[str, Any]:
@@ -158,15 +137,15 @@ def _taken(given: dict[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def _waits(windows: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {"windows": {}}
+    waits: dict[str, Any] = {"windows": {}}
     for text in windows:
         name, equals, time = (word.strip() for word in text.rpartition("="))
         seconds = _seconds(time, "--window")
-        place, key = (found["windows"], name) if equals else (found, "window")
-        if key in place:
+        part, key = (waits["windows"], name) if equals else (waits, "window")
+        if key in part:
             raise UsageError(f"--window says twice how long {name or 'feedback'} counts.")
-        place[key] = seconds
-    return found
+        part[key] = seconds
+    return waits
 
 
 def _seconds(text: str, option: str) -> float:

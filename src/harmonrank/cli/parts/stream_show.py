@@ -14,18 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from harmonrank.cli.parts.show import SafeConsole
-from harmonrank.streaming.loop_events import (
-    BatchLearned,
-    EventsRead,
-    IntervalCompleted,
-    LoopEvent,
-    Publication,
-    QualityFacts,
-    RetryPlanned,
-    SourceNoted,
-    StreamStarted,
-    StreamStopped,
-)
+from harmonrank.streaming import loop_events as events
 from harmonrank.streaming.metrics import StreamTotals
 from harmonrank.support.storage.files import check_output
 
@@ -74,13 +63,13 @@ class StreamShow:
         if not self._quiet:
             self._console.print(text, markup=False, soft_wrap=True)
 
-    def event(self, event: LoopEvent) -> None:
+    def event(self, event: events.LoopEvent) -> None:
         """Show an event."""
         if self._lines is not None:
             self._lines.write(msgspec.json.encode(event).decode() + "\n")
             self._lines.flush()
         self.totals.event(event)
-        ends = isinstance(event, BatchLearned | StreamStopped)
+        ends = isinstance(event, events.BatchLearned | events.StreamStopped)
         if ends and self.totals.aside != self._said_aside:
             self._said_aside = self.totals.aside
             self.line(f"Set aside so far: {_counts(self.totals.aside)}.")
@@ -91,7 +80,7 @@ class StreamShow:
         """Say in a line what a person wants to know."""
 
     @_say.register
-    def _started(self, event: StreamStarted) -> None:
+    def _started(self, event: events.StreamStarted) -> None:
         after = f"goes on from commit {event.commit}" if event.commit else "begins"
         left = f"; removed {event.swept} leftovers of a killed run" if event.swept else ""
         self.line(
@@ -100,18 +89,18 @@ class StreamShow:
         )
 
     @_say.register
-    def _noted(self, event: SourceNoted) -> None:
+    def _noted(self, event: events.SourceNoted) -> None:
         self.line(f"Note: {event.text}")
 
     @_say.register
-    def _completed(self, event: IntervalCompleted) -> None:
+    def _completed(self, event: events.IntervalCompleted) -> None:
         if event.replaced:
             self.line(f"{_interval(event)}: {' '.join(event.evidence)}")
         if event.version is not None:
             self.line(f"  recalibrated: {_outcome(event.version)}")
 
     @_say.register
-    def _learned(self, event: BatchLearned) -> None:
+    def _learned(self, event: events.BatchLearned) -> None:
         window, rate = event.window, event.rows_per_second
         quality = "" if window is None else f", AUC-sum {_sums(window)}"
         speed = "" if rate is None else f" ({rate:,.0f} rows/s)"
@@ -123,21 +112,17 @@ class StreamShow:
         )
 
     @_say.register
-    def _retry(self, event: RetryPlanned) -> None:
+    def _retry(self, event: events.RetryPlanned) -> None:
         reason = event.reason.rstrip(".")
         what = f"{event.what[:1].upper()}{event.what[1:]}"
         self.line(f"{what}: {reason}; trying again in {event.seconds:g} s. Nothing is lost.")
 
     @_say.register
-    def _stopped(self, event: StreamStopped) -> None:
+    def _stopped(self, event: events.StreamStopped) -> None:
         self.line(
             f"Stopped: {event.why}. {event.learned_rows:,} rows learned, all in commit "
             f"{event.commit}."
         )
-
-    @_say.register
-    def _read(self, event: EventsRead) -> None:
-        """Say nothing: the live view shows it."""
 
     def _view(self) -> RenderableType:
         totals, grid = self.totals, Grid.grid(padding=(0, 2))
@@ -149,7 +134,7 @@ class StreamShow:
         return Group(grid, Text(trouble, style="red"))
 
 
-def _sums(window: QualityFacts) -> str:
+def _sums(window: events.QualityFacts) -> str:
     """Return the AUC-sum within requests, where it is known, and over all rows."""
     whole = _number(window.auc_sum)
     if window.requests is None:
@@ -197,11 +182,11 @@ def _duration(seconds: float) -> str:
     return f"{max(seconds, 0):,.0f} s"
 
 
-def _interval(event: IntervalCompleted | BatchLearned) -> str:
+def _interval(event: events.IntervalCompleted | events.BatchLearned) -> str:
     return f"{event.start:%Y-%m-%d %H:%M}–{event.end:%H:%M}"
 
 
-def _outcome(made: Publication) -> str:
+def _outcome(made: events.Publication) -> str:
     if made.refused is None:
         return f"version {made.version} published"
     return f"version {made.version} refused: {made.refused}"

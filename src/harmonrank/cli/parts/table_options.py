@@ -71,5 +71,5 @@ def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:
 memory_option = click.option(
     "--memory",
     metavar="SIZE",
-    help="Read larger parquet tables in blocks; half of what is free, if left out.",
+    help="Parquet tables larger than this are read in blocks; half of what is free if left out.",
 )

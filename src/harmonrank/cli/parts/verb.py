@@ -108,8 +108,7 @@ def _read_settings(ctx: click.Context, param: click.Parameter, path: Path | None
         if key not in options:
             hint = did_you_mean(key, options)
             raise UsageError(f"'{path}': [{'.'.join(names)}] has no option '{key}'. {hint}")
-    found = {options[key].name: _given(options[key], value) for key, value in table.items()}
-    ctx.default_map = {name: value for name, value in found.items() if name is not None}
+    ctx.default_map = {str(options[key].name): _given(options[key], table[key]) for key in table}
 
 
 def _names(ctx: click.Context) -> list[str]:

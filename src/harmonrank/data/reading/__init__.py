@@ -11,13 +11,7 @@ from harmonrank.data.reading.parquet import (
 )
 from harmonrank.data.reading.table_files import TableFiles, reading
 from harmonrank.data.reading.table_paths import file_kind, is_paths
-from harmonrank.data.reading.tables import (
-    Source,
-    check_columns,
-    column_names,
-    describe,
-    open_table,
-)
+from harmonrank.data.reading.tables import Source, check_columns, column_names, describe, open_table
 
 __all__ = [
     "PIECE_ROWS",

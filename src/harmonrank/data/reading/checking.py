@@ -1,6 +1,6 @@
 """Checking: what each role of a schema demands of its column."""
 
-__all__ = ["LAST_PLACE", "TableCheck", "is_lost"]
+__all__ = ["TableCheck", "is_lost"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,11 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import clock_part, instants
-from harmonrank.data.reading.tables import Faults
+from harmonrank.data.reading.tables import Faults, offence
 from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
+from harmonrank.data.values import LAST_PLACE
 from harmonrank.support.errors import DataError
-
-LAST_PLACE = 2**31 - 1
-"""The last place of a request that a position may be."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class TableCheck:
             return
         inside = (values >= low) & (values <= high) if bounded else _finite(values)
         inside = inside | is_lost(values) if missing else _known(inside)
-        remedy = _question(name, values) if scale == "probability" and not inside.all() else None
+        remedy = _question(name, values) if scale == "probability" and not inside.all() else ""
         rule = f"must lie in {between}" if bounded else "must be finite"
         self._refuse(column, values, inside, rule, remedy)
 
@@ -150,8 +148,8 @@ class TableCheck:
         column = f"Position column '{name}'"
         values = self._numbers(column, name, "whole numbers from 0 up")
         if values is not None:
-            place = values.cast(pl.Float64)
-            allowed = (place >= 0) & (place <= LAST_PLACE) & (place.floor() == place)
+            position = values.cast(pl.Float64)
+            allowed = (position >= 0) & (position <= LAST_PLACE) & (position.floor() == position)
             rule = "must be a whole number from 0 up"
             self._refuse(column, values, allowed | is_lost(values), rule)
 
@@ -173,25 +171,14 @@ class TableCheck:
         return None
 
     def _refuse(
-        self,
-        column: str,
-        values: pl.Series,
-        allowed: pl.Series,
-        rule: str,
-        remedy: str | None = None,
+        self, column: str, values: pl.Series, allowed: pl.Series, rule: str, remedy: str = ""
     ) -> bool:
         """Note the rows that are not allowed, or of which it is null; tell if there is none."""
         allowed = _known(allowed)
         if allowed.all():
             return True
         rows = (~allowed).arg_true()
-        value = "null" if values[rows[0]] is None else values[rows[0]]
-        self.faults.add(
-            column,
-            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), and "
-            f"{len(rows):,} such row{'s' * (len(rows) > 1)} in all; "
-            f"{remedy or 'drop or repair them'}.",
-        )
+        self.faults.add(column, f"{rule}. {offence(values, rows, self.first_row, remedy)}")
         return False
 
 
@@ -225,12 +212,12 @@ def is_lost(values: pl.Series) -> pl.Series:
     return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()
 
 
-def _question(name: str, series: pl.Series) -> str | None:
+def _question(name: str, series: pl.Series) -> str:
     """Return what to do about scores that look like those of another scale, if they do."""
     values = series.cast(pl.Float64).to_numpy()
     scale = guess_scale(values)
     if scale == "probability":
-        return None
+        return ""
     finite = values[np.isfinite(values)]
     like = "no probability" if scale == "any" else scale
     return (

@@ -197,8 +197,8 @@ def _stacked(frame: pl.DataFrame, columns: Sequence[str], kind: type[np.generic]
     # A few rows of all columns at a time, so that what is written to stays in the cache.
     for low in range(0, frame.height, _TILE_ROWS):
         tile = slice(low, low + _TILE_ROWS)
-        for place, column in enumerate(series):
-            values[tile, place] = column[tile]
+        for number, column in enumerate(series):
+            values[tile, number] = column[tile]
     return values
 
 

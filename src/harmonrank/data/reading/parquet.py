@@ -32,7 +32,7 @@ Job = TypeVar("Job")
 Made = TypeVar("Made")
 
 PIECE_ROWS = 262_144
-"""Files are read and written in pieces of so many rows; one is a row group of what is written."""
+"""Rows of a piece, in which files are read and written; each piece becomes a row group."""
 
 _READ_BYTES = 48_000_000
 _MOST_AT_ONCE = 4

@@ -107,16 +107,11 @@ class TableFiles:
                 common[name] = _joined(common.get(name, kind), kind, path, name)
         return common
 
-    def read(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Return some columns of all rows."""
+    def read(self, columns: Sequence[str], rows: int | None = None) -> pl.DataFrame:
+        """Return some columns of all rows, or of about so many: the first ones of each file."""
         require_polars_threads(f"Reading '{self.paths[0]}'")
-        return self._joined([self._read(path, list(columns)) for path in self.paths])
-
-    def first(self, rows: int) -> pl.DataFrame:
-        """Return all columns of about so many rows, the first ones of each file."""
-        require_polars_threads(f"Reading '{self.paths[0]}'")
-        each = -(-rows // len(self.paths))
-        return self._joined([self._read(path, self.columns, each) for path in self.paths])
+        each = None if rows is None else -(-rows // len(self.paths))
+        return self._joined([self._read(path, list(columns), each) for path in self.paths])
 
     def _joined(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         if len(parts) == 1:
@@ -124,7 +119,7 @@ class TableFiles:
         common: Any = self._common([part.schema for part in parts])
         return pl.concat([part.cast(common) for part in parts])
 
-    def _read(self, path: TableFile, columns: list[str], rows: int | None = None) -> pl.DataFrame:
+    def _read(self, path: TableFile, columns: list[str], rows: int | None) -> pl.DataFrame:
         with reading(path, self.kind):
             if self.kind == "csv":
                 assert isinstance(path, Path), "only parquet is read by URL"
@@ -182,7 +177,7 @@ def scanned(path: TableFile) -> pl.LazyFrame:
 def side_by_side(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
     """Return a frame of columns, with none of Polars' threads."""
     frame = pl.DataFrame(list(columns.values()))
-    frame.columns = list(columns)  # an unnamed one would be called by its place
+    frame.columns = list(columns)  # an unnamed one would be called by its number
     return frame
 
 

@@ -4,6 +4,7 @@ __all__ = ["Paths", "TableFile", "file_kind", "is_paths", "shown_name", "table_p
 
 import glob
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -18,14 +19,10 @@ Paths = str | Path | Sequence[str | Path]
 TableFile = Path | StoreFile
 """A file of a table, of this machine or of a store."""
 
-_READERS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
+_ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".csv.gz"),
+    "arrow": (".arrow", ".feather", ".ipc"),
 }
 
 
@@ -33,7 +30,8 @@ def file_kind(path: TableFile) -> str:
     """Return parquet, csv or arrow by the file's ending."""
     kind = _kind(path)
     if kind is None:
-        raise DataError(f"'{path}' has no known ending; expected one of {', '.join(_READERS)}.")
+        known = ", ".join(chain(*_ENDINGS.values()))
+        raise DataError(f"'{path}' has no known ending; expected one of {known}.")
     if isinstance(path, StoreFile):
         if kind != "parquet":
             raise DataError(
@@ -52,7 +50,7 @@ def shown_name(name: str | Path) -> str:
 
 def _kind(path: TableFile) -> str | None:
     name = path.name.lower()
-    return next((kind for ending, kind in _READERS.items() if name.endswith(ending)), None)
+    return next((kind for kind, ends in _ENDINGS.items() if name.endswith(ends)), None)
 
 
 def is_paths(source: Any) -> TypeGuard[Paths]:
@@ -66,8 +64,8 @@ def table_paths(source: Paths) -> tuple[str, tuple[TableFile, ...]]:
     """Return the kind of the files that a source stands for, and the files in their order.
 
     The files of a folder, at any depth, and of a glob are sorted by name; a list keeps its order.
-    Of a folder or a glob, what begins with a dot or an underscore is left out, as writers call
-    files so that are not complete or hold no rows; of a folder also what has no known ending.
+    Names that begin with a dot or an underscore are left out, as writers use them for files that
+    are incomplete or hold no rows. In a folder, names without a known ending are left out too.
 
     Raises:
         DataError: There is no such file, none in a folder, or there are several kinds of them.

@@ -6,8 +6,8 @@ __all__ = [
     "check_columns",
     "column_names",
     "describe",
-    "first_rows",
     "is_pandas",
+    "offence",
     "open_table",
 ]
 
@@ -24,7 +24,7 @@ from polars.selectors import by_name
 
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.table_files import TableFiles, side_by_side
-from harmonrank.data.reading.table_paths import is_paths, shown_name
+from harmonrank.data.reading.table_paths import Paths, is_paths, shown_name
 from harmonrank.support.errors import DataError, DependencyError, did_you_mean
 from harmonrank.support.extras import remedy
 
@@ -37,17 +37,8 @@ if TYPE_CHECKING:
 _MOST_LISTED = 20
 
 
-Source = Union[
-    str,
-    Path,
-    Sequence[str | Path],
-    pl.DataFrame,
-    pl.LazyFrame,
-    "pd.DataFrame",
-    "pa.Table",
-    "pa.RecordBatch",
-    "Log",
-]
+_Frame = Union[pl.DataFrame, pl.LazyFrame, "pd.DataFrame", "pa.Table", "pa.RecordBatch"]
+Source = Union[Paths, _Frame, "Log"]
 """A path or a URL of parquet, csv or arrow (a file, a folder or a glob), a list of such, a polars,
 pandas or pyarrow table, or a log read before."""
 
@@ -106,38 +97,47 @@ class Faults:
         raise DataError(f"{self.table} has {len(self._faults)} faults:{''.join(lines)}")
 
 
-def open_table(source: Source, columns: Sequence[str], *, empty: bool = False) -> pl.DataFrame:
-    """Return the named columns of a file or data frame, rows in order; some, unless `empty`.
+def offence(values: Any, rows: Any, first_row: int = 0, remedy: str = "") -> str:
+    """Return how a sentence about values that are not allowed ends.
+
+    >>> offence([0.1, None, 7.0], [1, 2], first_row=100)
+    'Got null in row 101 (counted from 0), and 2 such rows in all; drop or repair them.'
+
+    Args:
+        values: Of the column.
+        rows: The numbers of the rows that hold such values.
+        first_row: The number of the first row in a larger table.
+        remedy: What to do about it.
+    """
+    value = values[rows[0]]
+    return (
+        f"Got {'null' if value is None else value} in row {first_row + rows[0]:,} (counted from "
+        f"0), and {len(rows):,} such row{'s' * (len(rows) > 1)} in all; "
+        f"{remedy or 'drop or repair them'}."
+    )
+
+
+def open_table(
+    source: Source, columns: Sequence[str] | None, *, rows: int | None = None, empty: bool = False
+) -> pl.DataFrame:
+    """Return the rows of a file or data frame, in order.
+
+    Args:
+        source: A path, a list of paths or a table.
+        columns: Which columns; all of them for None.
+        rows: Only about so many rows: of many files, the first ones of each.
+        empty: Whether a table without rows will do.
 
     Raises:
         DataError: The file is missing, empty, truncated or of an unknown kind, a column is
             missing, or two columns share a name.
     """
-    columns = list(dict.fromkeys(columns))
-    if is_paths(source):
-        files = TableFiles.of(source)
-        check_columns(source, files.columns, columns)
-        frame = files.read(columns)
-    else:
-        check_columns(source, column_names(source), columns)
-        frame = _from_memory(source, columns)
+    files = TableFiles.of(source) if is_paths(source) else None
+    there = column_names(source) if files is None else files.columns
+    check_columns(source, there, there if columns is None else columns)
+    wanted = list(dict.fromkeys(there if columns is None else columns))
+    frame = _from_memory(source, wanted, rows) if files is None else files.read(wanted, rows)
     if frame.height == 0 and not empty:
-        raise DataError(f"{describe(source)} has no rows; expected at least one.")
-    return frame
-
-
-def first_rows(source: Source, rows: int) -> pl.DataFrame:
-    """Return all columns of some rows: of many files, the first ones of each."""
-    if is_paths(source):
-        files = TableFiles.of(source)
-        check_columns(source, files.columns, files.columns)
-        frame = files.first(rows)
-    else:
-        names = column_names(source)
-        check_columns(source, names, names)
-        lazy = source if isinstance(source, pl.LazyFrame) else _from_memory(source, names).lazy()
-        frame = lazy.head(rows).collect()
-    if frame.height == 0:
         raise DataError(f"{describe(source)} has no rows; expected at least one.")
     return frame
 
@@ -182,7 +182,9 @@ def _is_a(source: Source, package: str, *names: str) -> bool:
     return any(k.__name__ in names and k.__module__.split(".")[0] == package for k in kinds)
 
 
-def _from_memory(source: Any, columns: list[str]) -> pl.DataFrame:
+def _from_memory(source: Any, columns: list[str], rows: int | None) -> pl.DataFrame:
+    if rows is not None:
+        source = source[:rows]
     if isinstance(source, pl.LazyFrame):
         require_polars_threads("A lazy table")
         return source.select(by_name(*columns)).collect()

@@ -12,7 +12,7 @@ __all__ = [
     "HeldBlocks",
     "SpilledBlocks",
     "drawn_rows",
-    "places_in_block",
+    "rows_in_block",
     "starts_of",
 ]
 
@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from harmonrank.support.parallel import in_turn
 BLOCK_ROWS = 262_144
 """Rows of a block: what is computed of them stays within some 200 MB."""
 
-_SMALLEST = 4096  # Bytes; a smaller array is not worth a place in a file.
+_SMALLEST = 4096  # Bytes; a smaller array is not worth writing to a file.
 
 Block = TypeVar("Block")
 Made = TypeVar("Made")
@@ -50,7 +50,7 @@ def starts_of(rows: int, size: int = BLOCK_ROWS) -> range:
 
 
 def drawn_rows(rows: int, most: int, rng: np.random.Generator | None = None) -> np.ndarray:
-    """Return the places of rows drawn evenly, ascending; all if there are no more.
+    """Return the numbers of rows drawn evenly, ascending; all if there are no more.
 
     Without a generator they are the same each time: what is measured on them must not change by
     itself.
@@ -61,14 +61,14 @@ def drawn_rows(rows: int, most: int, rng: np.random.Generator | None = None) -> 
     return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
 
 
-def places_in_block(places: np.ndarray, first: int, rows: int) -> np.ndarray:
-    """Return those of some places of a log, ascending, that a block of so many rows has, in it.
+def rows_in_block(rows: np.ndarray, first: int, count: int) -> np.ndarray:
+    """Return which of some rows of a log, ascending, a block has, by their numbers in the block.
 
-    >>> places_in_block(np.array([1, 5, 6, 9]), first=4, rows=4)
+    >>> rows_in_block(np.array([1, 5, 6, 9]), first=4, count=4)
     array([1, 2])
     """
-    low, high = np.searchsorted(places, [first, first + rows])
-    inside: np.ndarray = places[low:high] - first
+    low, high = np.searchsorted(rows, [first, first + count])
+    inside: np.ndarray = rows[low:high] - first
     return inside
 
 
@@ -183,7 +183,9 @@ class SpilledBlocks(Blocks[Block]):
 
     def add(self, block: Block) -> int:
         """Write one more block; return its number."""
-        self._blocks.append(self._put(block))
+        values = {each.name: getattr(block, each.name) for each in fields(cast(Any, block))}
+        kept = {name: self._written(value) for name, value in values.items()}
+        self._blocks.append((type(block), kept))
         return len(self._blocks) - 1
 
     def part(self, number: int, rows: slice) -> Block:
@@ -200,31 +202,22 @@ class SpilledBlocks(Blocks[Block]):
             return self._read(_Extent(value.kind, shape, value.offset + rows.start * each))
         return value[rows] if isinstance(value, np.ndarray) else value
 
-    @property
-    def size(self) -> int:
-        """How many bytes are in the file."""
-        return self._end
-
     def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
         return SpilledBlocks(blocks, self._folder)
-
-    def _put(self, block: Any) -> tuple[Any, dict[str, Any]]:
-        values = {field.name: getattr(block, field.name) for field in fields(block)}
-        return type(block), {name: self._written(value) for name, value in values.items()}
 
     def _written(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.nbytes < _SMALLEST:
             return value
-        array, place = np.ascontiguousarray(value), _Extent(value.dtype, value.shape, self._end)
+        array, extent = np.ascontiguousarray(value), _Extent(value.dtype, value.shape, self._end)
         left = _bytes_of(array)
         while left:
             done = os.pwrite(self._file, left, self._end)
             left, self._end = left[done:], self._end + done
-        return place
+        return extent
 
-    def _read(self, place: _Extent) -> np.ndarray:
-        array = np.empty(place.shape, place.kind)
-        left, offset = _bytes_of(array), place.offset
+    def _read(self, extent: _Extent) -> np.ndarray:
+        array = np.empty(extent.shape, extent.kind)
+        left, offset = _bytes_of(array), extent.offset
         while left:
             done = os.preadv(self._file, [left], offset)
             if not done:

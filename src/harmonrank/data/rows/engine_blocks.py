@@ -1,9 +1,9 @@
 """Blocks and engines: a log in blocks on the workers of an engine, and an engine without memory.
 
-A share is a run of neighbouring blocks. Workers are sent functions, add up what these find as far
-as the order of a `SumTree` allows, and return the few sums that are left. So a result is the same,
-to the last bit, for any number of workers, and the same as that of the blocks in one process. A
-worker that is lost is replaced, and makes its share again from the source.
+Each worker has a run of neighbouring blocks. Workers are sent functions, add up what these return
+as far as the order of a `SumTree` allows, and return the few sums that are left. So a result is the
+same, to the last bit, for any number of workers, and the same as that of the blocks in one process.
+A worker that is lost is replaced, and makes its blocks again from the source.
 
 `SpillingEngine` is this process as an engine, which keeps rows in files and not in memory. What
 `parts` returns, dataclasses of arrays with a row for each row, is written to a file that nobody
@@ -37,7 +37,8 @@ SENDERS = 32
 _AT_ONCE = 16  # Blocks whose results a worker sends together.
 _numbers = count()
 
-_Step = tuple[int, Callable[..., Any], Sequence[Any] | None, tuple[Any, ...]]
+_Work = Callable[..., Any]
+_Stages = tuple[tuple[int, _Work, Sequence[Any] | None, tuple[Any, ...]], ...]
 """What was made of blocks: its own number, the function, what each block and what all are given."""
 
 
@@ -54,19 +55,19 @@ class EngineBlocks(Blocks[Block]):
         workers, shared = min(engine.workers, self._size), engine.put(source)
         edges = [self._size * k // workers for k in range(workers + 1)]
         ranges = [range(*edges[k : k + 2]) for k in range(workers)]
-        self._shares: list[tuple[range, Resident]] = [
-            (numbers, engine.keep(_Share, shared, numbers)) for numbers in ranges
+        self._workers: list[tuple[range, Resident]] = [
+            (numbers, engine.keep(_WorkerBlocks, shared, numbers)) for numbers in ranges
         ]
-        self._steps: tuple[_Step, ...] = ()
-        self._made = engine.put(self._steps)
+        self._stages: _Stages = ()
+        self._made = engine.put(self._stages)
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, number: int) -> Block:
-        place = range(self._size)[number]
-        share = next(share for numbers, share in self._shares if place in numbers)
-        promise = share.call(_work_on, self._made, range(place, place + 1), _itself, None)
+        number = range(self._size)[number]
+        worker = next(worker for numbers, worker in self._workers if number in numbers)
+        promise = worker.call(_work_on, self._made, range(number, number + 1), _itself, None)
         block: Block
         (block,) = self._engine.get(promise)
         return block
@@ -74,25 +75,25 @@ class EngineBlocks(Blocks[Block]):
     def each(
         self, work: Callable[..., Result], *given: Any, own: Sequence[Any] | None = None
     ) -> Iterator[Result]:
-        """Yield what a function finds of every block, in order, as `Blocks.each` does.
+        """Yield what a function returns for every block, in order, as `Blocks.each` does.
 
         All workers begin at once, so results wait where they are made until it is their turn.
         """
         shared = [self._engine.put(value) for value in given]
         promises = []
-        for numbers, share in self._shares:
+        for numbers, worker in self._workers:
             for k in range(0, len(numbers), _AT_ONCE):
                 some = numbers[k : k + _AT_ONCE]
                 mine = None if own is None else own[some.start : some.stop]
-                promises.append(share.call(_work_on, self._made, some, work, mine, *shared))
+                promises.append(worker.call(_work_on, self._made, some, work, mine, *shared))
         return (result for promise in promises for result in self._engine.get(promise))
 
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return the sums over all blocks; each worker adds up those that it has."""
         shared = [self._engine.put(value) for value in given]
         promises = [
-            share.call(_add_up, self._made, numbers, work, *shared)
-            for numbers, share in self._shares
+            worker.call(_add_up, self._made, numbers, work, *shared)
+            for numbers, worker in self._workers
         ]
         while len(promises) > SENDERS:
             promises = [
@@ -106,9 +107,9 @@ class EngineBlocks(Blocks[Block]):
     ) -> "EngineBlocks[Made]":
         """Return what a function makes of every block; it stays with the workers."""
         other: EngineBlocks[Made] = EngineBlocks.__new__(EngineBlocks)
-        other._engine, other._size, other._shares = self._engine, self._size, self._shares
-        other._steps = (*self._steps, (next(_numbers), work, own, given))
-        other._made = self._engine.put(other._steps)
+        other._engine, other._size, other._workers = self._engine, self._size, self._workers
+        other._stages = (*self._stages, (next(_numbers), work, own, given))
+        other._made = self._engine.put(other._stages)
         return other
 
     def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
@@ -121,24 +122,24 @@ def with_workers(blocks: Blocks[Block]) -> Blocks[Block]:
     return blocks if engine.name == "local" else EngineBlocks(engine, blocks)
 
 
-class _Share:
+class _WorkerBlocks:
     """The blocks of one worker, and what was made of them."""
 
     def __init__(self, source: Blocks[Any], numbers: range) -> None:
         self._source, self._numbers = source, numbers
         self._known: dict[int, Blocks[Any]] = {}
 
-    def block(self, steps: tuple[_Step, ...], number: int) -> Any:
-        """Return what these steps have made of a block; what is not there yet is made now."""
+    def block(self, stages: _Stages, number: int) -> Any:
+        """Return what these stages have made of a block; what is not there yet is made now."""
         held = isinstance(self._source, HeldBlocks)
-        if not steps:
+        if not stages:
             block = self._source[number]
             # What an engine hands over is read-only, for which kernels would be compiled again.
             return deepcopy(block) if held else block
-        key, work, own, given = steps[-1]
+        key, work, own, given = stages[-1]
         if key not in self._known:
             results = (
-                work(self.block(steps[:-1], n), *(() if own is None else (own[n],)), *given)
+                work(self.block(stages[:-1], n), *(() if own is None else (own[n],)), *given)
                 for n in self._numbers
             )
             self._known[key] = HeldBlocks(results) if held else SpilledBlocks(results)
@@ -146,29 +147,24 @@ class _Share:
 
 
 def _work_on(
-    share: _Share,
-    steps: tuple[_Step, ...],
-    numbers: range,
-    work: Callable[..., Any],
-    own: Sequence[Any] | None,
-    *given: Any,
+    worker: _WorkerBlocks, stages: _Stages, numbers: range, work: _Work, own: Any, *given: Any
 ) -> list[Any]:
     mine = [()] * len(numbers) if own is None else [(value,) for value in own]
     pairs = zip(numbers, mine, strict=True)
-    return [work(share.block(steps, number), *each, *given) for number, each in pairs]
+    return [work(worker.block(stages, number), *each, *given) for number, each in pairs]
 
 
 def _add_up(
-    share: _Share, steps: tuple[_Step, ...], numbers: range, work: Callable[..., Any], *given: Any
+    worker: _WorkerBlocks, stages: _Stages, numbers: range, work: _Work, *given: Any
 ) -> list[PartSum]:
     tree = SumTree()
     for number in numbers:
-        tree.add(PartSum(number, number + 1, work(share.block(steps, number), *given)))
+        tree.add(PartSum(number, number + 1, work(worker.block(stages, number), *given)))
     return tree.parts
 
 
-def _added(*shares: list[PartSum]) -> list[PartSum]:
-    return SumTree(part for parts in shares for part in parts).parts
+def _added(*sums: list[PartSum]) -> list[PartSum]:
+    return SumTree(part for parts in sums for part in parts).parts
 
 
 def _itself(block: Any) -> Any:

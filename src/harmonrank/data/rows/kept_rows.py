@@ -1,6 +1,6 @@
 """Kept rows: logs put together, written as parquet, and read back exactly as they were."""
 
-__all__ = ["concatenated", "joined", "newest", "read_rows", "unlabelled", "write_rows"]
+__all__ = ["concatenated", "newest", "read_rows", "unlabelled", "write_rows"]
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _REQUEST, _WEIGHT, _POSITION = "request", "sample_weight", "position"
 
 
 def concatenated(logs: Sequence[Log]) -> Log:
-    """Return the rows of several logs of one schema, in order.
+    """Return the rows of several logs of one schema, in order; some may have none.
 
     Requests are numbered afresh: each log counts its own, so that the same number in two of them
     does not stand for the same request.
@@ -30,10 +30,10 @@ def concatenated(logs: Sequence[Log]) -> Log:
         DataError: A context column holds text in one and numbers in another, or one log has labels,
             true probabilities or the like and another has not.
     """
+    logs = [log for log in logs if log.rows] or logs[:1]
     first = logs[0]
     if len(logs) == 1:
         return first
-
     arrays_of: dict[str, np.ndarray | None] = {}
     for role in OPTIONAL:
         arrays = [array for log in logs if (array := getattr(log, role)) is not None]
@@ -136,9 +136,3 @@ def read_rows(path: Path, schema: Schema, most: int) -> Log:
     log = read_log(path, numbered, labels=labels[0] in there, sample_weight=True)
     names = dict(zip(numbered.context, schema.context, strict=True))
     return replace(log, schema=schema, context=log.context.rename(names))
-
-
-def joined(parts: Sequence[Log]) -> Log:
-    """Return the rows of all parts, of which some may have none."""
-    some = [part for part in parts if part.rows]
-    return concatenated(some) if some else parts[0]

@@ -1,14 +1,6 @@
 """Blocks of a log: in memory, or of a parquet table as checked logs that are read when needed."""
 
-__all__ = [
-    "FileBlocks",
-    "LogBlocks",
-    "MemoryBlocks",
-    "RowChoice",
-    "log_blocks",
-    "memory_limit",
-    "needed_memory",
-]
+__all__ = ["FileBlocks", "LogBlocks", "MemoryBlocks", "log_blocks", "memory_limit", "needed_memory"]
 
 import re
 from abc import abstractmethod
@@ -42,7 +34,7 @@ Result = TypeVar("Result")
 Made = TypeVar("Made")
 
 RowChoice = Callable[[Log, int], np.ndarray]
-"""Which rows of a block are taken, given the place of its first one: their places in the block."""
+"""Which rows of a block are taken, given the number of its first one in the log."""
 
 
 def memory_limit(text: str | None) -> int:
@@ -110,7 +102,7 @@ class LogBlocks(Blocks[Log]):
 
     @property
     def starts(self) -> range:
-        """The place of each block's first row."""
+        """The number of each block's first row."""
         return starts_of(self.rows, self._size)
 
     def __len__(self) -> int:
@@ -147,9 +139,9 @@ class LogBlocks(Blocks[Log]):
 class MemoryBlocks(LogBlocks):
     """A log in memory, of which a block is a view."""
 
-    def __init__(self, log: Log, *, size: int | None = None) -> None:
+    def __init__(self, log: Log) -> None:
         self._log, self.schema, self.name = log, log.schema, "the table"
-        self._size = size or BLOCK_ROWS
+        self._size = BLOCK_ROWS
 
     @property
     def rows(self) -> int:
@@ -168,7 +160,7 @@ class FileBlocks(LogBlocks):
     """A table of parquet files in blocks of rows, which may begin in one file and end in another.
 
     A block is read and checked when it is asked for, and the next one while it is worked on. Errors
-    name rows by their place in the table.
+    name rows by their number in the table.
 
     Args:
         source: A file, a folder, a glob or a list of them.

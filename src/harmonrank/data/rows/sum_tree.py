@@ -1,8 +1,8 @@
 """SumTree: sums of blocks, added in an order that the numbers of the blocks decide, nothing else.
 
 Four neighbouring blocks are added up in order, then four neighbouring sums of that kind, and so
-on. Blocks that are kept in several places are added up there as far as that order allows, and what
-is left, a few sums of each place, is added up by whoever gets them: to the same bits.
+on. Workers add up the blocks that they keep as far as that order allows. The few sums that each has
+left are added up by whoever gets them: to the same bits.
 """
 
 __all__ = ["PartSum", "SumTree"]
@@ -85,7 +85,7 @@ def _is_whole(size: int) -> bool:
 
 
 def _plus(a: Any, b: Any) -> Any:
-    """Return a + b, in the place of a if it is an array that may be written to."""
+    """Return a + b, written into a if it is an array that may be written to."""
     arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
     if arrays and a.shape == b.shape and a.dtype == b.dtype and a.flags.writeable:
         np.add(a, b, out=a)

@@ -23,7 +23,7 @@ class LoggedRequests:
 
     Attributes:
         log: With labels, requests, positions and the examination curve.
-        rows: (n,) their places in the table.
+        rows: (n,) their row numbers in the table.
         looked: θ, (n,), of the place at which a row was shown; 0 if it was not.
         propensity: q, (n,), the chance that a row would be looked at.
         predicted: p̂, (n, M), by a regression that never saw the request of the row.
@@ -66,15 +66,8 @@ def read_requests(
         _, code, size = np.unique(whole.request, return_inverse=True, return_counts=True)
         propensity, clipped = (np.bincount(code, looked) / size)[code], 0.0
         rows = np.flatnonzero(drawn)
-    return LoggedRequests(
-        whole.take(rows),
-        rows,
-        looked[rows],
-        propensity[rows],
-        predicted[rows],
-        clipped,
-        drawn is not None,
-    )
+    known = looked[rows], propensity[rows], predicted[rows]
+    return LoggedRequests(whole.take(rows), rows, *known, clipped, drawn is not None)
 
 
 def _checked(log: Log) -> Log:

@@ -35,9 +35,10 @@ class OfflineObjective:
         """Return the JSON form; a number that is not known is null."""
         parts: dict[str, Any] = {"name": self.name, "effective_events": self.effective}
         for part in ("snips", "robust", "current", "snips_lift", "robust_lift"):
-            found: Interval | None = getattr(self, part)
-            parts[part] = None if found is None else _known(found.estimate)
-            parts[f"{part}_ci"] = None if found is None else [_known(found.low), _known(found.high)]
+            interval: Interval | None = getattr(self, part)
+            parts[part] = None if interval is None else _known(interval.estimate)
+            ends = None if interval is None else [_known(interval.low), _known(interval.high)]
+            parts[f"{part}_ci"] = ends
         return parts
 
 
@@ -114,8 +115,8 @@ class OfflineResult(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
         parts = {name: value for name, value in vars(self).items() if name != "objectives"}
-        found = [one.to_dict() for one in self.objectives]
-        return {**parts, "warnings": list(self.warnings), "objectives": found}
+        objectives = [one.to_dict() for one in self.objectives]
+        return {**parts, "warnings": list(self.warnings), "objectives": objectives}
 
 
 def _known(value: float) -> float | None:

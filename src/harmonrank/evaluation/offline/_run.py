@@ -59,7 +59,13 @@ def offline(
     mine = _Policy(logged, model.score(logged.log, weights=weights, value=value), k, worth)
     against = Baseline.read(table, against) if isinstance(against, str) else against
     other, name = _other(logged, against, k, worth)
-    return _result(model.name, name, k, logged, mine, other)
+    names, values = list(logged.log.schema.names), mine.values
+    objectives = _objectives(names, values, None if other is None else other.values)
+    if mine.worth is not None:
+        objectives += _objectives(["value"], mine.worth, None if other is None else other.worth)
+    warnings = tuple(_warnings(model.name, k, logged, values.support, objectives))
+    facts = len(values.total), logged.randomised, values.support, mine.largest
+    return OfflineResult(model.name, name, k, *facts, tuple(objectives), warnings)
 
 
 class _Policy:
@@ -110,10 +116,7 @@ def _schema(model: Method, position: str | None) -> Schema:
 
 
 def _other(
-    logged: LoggedRequests,
-    against: Any,
-    k: int,
-    worth: np.ndarray | None,
+    logged: LoggedRequests, against: Any, k: int, worth: np.ndarray | None
 ) -> tuple[_Policy | None, str | None]:
     if isinstance(against, Method):
         return _Policy(logged, against.score(logged.log), k, worth), against.name
@@ -131,32 +134,6 @@ def _other(
     return _Policy(logged, -last.astype(np.float64), k, worth, only_shown=True), AS_SHOWN
 
 
-def _result(
-    model: str,
-    against: str | None,
-    k: int,
-    logged: LoggedRequests,
-    mine: _Policy,
-    other: _Policy | None,
-) -> OfflineResult:
-    names = list(logged.log.schema.names)
-    found = _objectives(names, mine.values, None if other is None else other.values)
-    if mine.worth is not None:
-        found += _objectives(["value"], mine.worth, None if other is None else other.worth)
-    values = mine.values
-    return OfflineResult(
-        model,
-        against,
-        k,
-        len(values.total),
-        logged.randomised,
-        values.support,
-        mine.largest,
-        tuple(found),
-        tuple(_warnings(model, k, logged, values, found)),
-    )
-
-
 def _objectives(
     names: list[str], mine: LoggedValues, other: LoggedValues | None
 ) -> list[OfflineObjective]:
@@ -165,35 +142,21 @@ def _objectives(
     lifts: tuple[tuple[Interval | None, ...], ...] = (current, current)
     if other is not None:
         current, lifts = other.intervals()[1], mine.lifts(other)
-    return [
-        OfflineObjective(
-            name,
-            snips[m],
-            robust[m],
-            float(mine.effective[m]),
-            current[m],
-            lifts[0][m],
-            lifts[1][m],
-        )
-        for m, name in enumerate(names)
-    ]
+    columns = zip(names, snips, robust, mine.effective.tolist(), current, *lifts, strict=True)
+    return [OfflineObjective(*column) for column in columns]
 
 
 def _warnings(
-    model: str,
-    k: int,
-    logged: LoggedRequests,
-    values: LoggedValues,
-    found: list[OfflineObjective],
+    model: str, k: int, logged: LoggedRequests, support: float, objectives: list[OfflineObjective]
 ) -> list[str]:
     lines = []
-    if values.support < _ENOUGH_SUPPORT:
+    if support < _ENOUGH_SUPPORT:
         lines.append(
-            f"Thin support: {1 - values.support:.0%} of what {model} would show at the first {k} "
+            f"Thin support: {1 - support:.0%} of what {model} would show at the first {k} "
             "places was never shown, so it is only predicted and intervals do not hold; log a "
             "share of requests in random order."
         )
-    few = [f"{one.name} {one.effective:.0f}" for one in found if one.effective < _FEW_EVENTS]
+    few = [f"{one.name} {one.effective:.0f}" for one in objectives if one.effective < _FEW_EVENTS]
     if few:
         lines.append(
             f"Thin support: fewer than {_FEW_EVENTS} effective events of {', '.join(few)}; their "

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data.rows.blocks import Blocks, HeldBlocks, places_in_block
+from harmonrank.data.rows.blocks import Blocks, HeldBlocks, rows_in_block
 from harmonrank.fusion.baselines.regression import (
     Design,
     RidgeRows,
@@ -209,7 +209,7 @@ def _ridge_rows(rows: FitRows, *given: Any) -> RidgeRows:
 
 def _taken(rows: RidgeRows, some: np.ndarray) -> RidgeRows:
     """Return those rows of a block whose places in the log are asked for."""
-    index = places_in_block(some, rows.first, len(rows.numbers))
+    index = rows_in_block(some, rows.first, len(rows.numbers))
     weight = None if rows.weight is None else rows.weight[index]
     return RidgeRows(rows.numbers[index], rows.codes[index], rows.size, rows.labels[index], weight)
 

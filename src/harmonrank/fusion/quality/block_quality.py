@@ -8,7 +8,7 @@ import numpy as np
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.hashing import hashed
-from harmonrank.data.rows.blocks import drawn_rows, places_in_block
+from harmonrank.data.rows.blocks import drawn_rows, rows_in_block
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
@@ -95,5 +95,5 @@ def _drawn(log: Log, first: int, index: np.ndarray | None, share: float) -> tupl
         assert log.request is not None
         some = np.flatnonzero(hashed(log.request) < share)
     else:
-        some = places_in_block(index, first, log.rows)
+        some = rows_in_block(index, first, log.rows)
     return log.take(some), first + some

@@ -38,7 +38,7 @@ class AsidePart(NamedTuple):
     Attributes:
         events: In the canonical frame, or without columns that do not apply.
         outcomes: What became of each, as the kernels call it.
-        order: The place in the stream at which that was clear.
+        order: The number of the event at which that was clear.
     """
 
     events: pl.DataFrame

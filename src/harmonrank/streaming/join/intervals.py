@@ -22,7 +22,7 @@ __all__ = [
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -51,6 +51,7 @@ class Exposures:
             the time and the position, with `item` and `user`; in order of arrival.
     """
 
+    kind: ClassVar[Literal["exposures", "batch"]] = "exposures"
     start: datetime
     end: datetime
     rows: pl.DataFrame
@@ -62,6 +63,8 @@ class Batch(Exposures):
 
     Exposures that came after the interval was complete, but before it was closed, are here too.
     """
+
+    kind = "batch"
 
 
 class OpenInterval:

@@ -17,9 +17,9 @@ What is late, a duplicate, unmatched or malformed is counted, and set aside with
 Feedback of value 0 says nothing, and is counted only.
 
 State is bounded by the windows: exposures and held feedback of open intervals. On disk they are
-append-only segments per interval, each written once and linked by later commits,
-beside bits of labels and of feedback that still waits (`join_saved`). Feedback that
-counted is a bit and nothing else.
+append-only segments per interval, each written once and linked by later commits, beside the labels
+of open exposures and the feedback that still waits (`intervals`). Feedback that counted is a label
+and nothing else.
 """
 
 __all__ = ["Batch", "Exposures", "Join"]
@@ -35,22 +35,10 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.streaming.config import Windows
+from harmonrank.streaming.join import intervals
 from harmonrank.streaming.join import kernels as code
 from harmonrank.streaming.join.aside import REASONS, Aside, AsidePart
-from harmonrank.streaming.join.intervals import (
-    HELD,
-    LABELS,
-    Batch,
-    Exposures,
-    IntervalRecord,
-    JoinRecord,
-    OpenInterval,
-    Read,
-    restored_held,
-    restored_shown,
-    rows_of,
-    segment_name,
-)
+from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, Read
 from harmonrank.streaming.join.kernels import Limits, walk
 from harmonrank.streaming.join.tables import Arrived, HeldTable, ShownTable
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
@@ -131,7 +119,7 @@ class Join:
             zero=_number(kind == code.ZERO),
         )
         for first, last in self._walks(arrived.watermark):
-            self._walk(arrived, first, last)
+            self._walk(arrived.part(first, last))
             self._pass(int(arrived.watermark[first]), int(arrived.watermark[last]))
         self._newest = arrived.newest
 
@@ -143,37 +131,27 @@ class Join:
         bounds = [0, *cuts.tolist(), len(watermark) - 1]
         yield from ((a, b) for a, b in pairwise(bounds) if a < b)
 
-    def _walk(self, arrived: Arrived, first: int, last: int) -> None:
+    def _walk(self, arrived: Arrived) -> None:
         """Take events between which no interval closes."""
-        shown, held, kind = self._shown, self._held, arrived.arrays.kind[first:last]
+        shown, held, kind = self._shown, self._held, arrived.arrays.kind
         answers = _number(kind == code.FEEDBACK)
         shown.reserve(_number(kind == code.EXPOSURE), self._open_numbers)
         held.reserve(answers, lambda: held.waiting)
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)
-        count = walk(
-            first,
-            last,
-            arrived.arrays,
-            self._limits.waits,
-            shown.arrays,
-            shown.following,
-            held.arrays,
-            held.following,
-            arrived.outcome,
-            settled,
-        )
-        outcome = arrived.outcome[first:last]
-        self._show(arrived, first + np.flatnonzero(outcome == code.ACCEPTED))
-        self._hold(arrived, first + np.flatnonzero(outcome == code.HELD))
-        self._set_aside(arrived, first + np.flatnonzero(outcome > code.HELD), settled[:count])
+        tables = shown.arrays, shown.following, held.arrays, held.following
+        outcome = arrived.outcome
+        count = walk(arrived.arrays, self._limits.waits, *tables, outcome, settled)
+        self._show(arrived, np.flatnonzero(outcome == code.ACCEPTED))
+        self._hold(arrived, np.flatnonzero(outcome == code.HELD))
+        self._set_aside(arrived, np.flatnonzero(outcome > code.HELD), settled[:count])
         self._counts.update(counted=_number(outcome == code.COUNTED))
 
     def _show(self, arrived: Arrived, rows: np.ndarray) -> None:
         numbers = self._shown.numbered(len(rows))
         shown = arrived.events.select(*EVENT_COLUMNS[1:], *self._form.columns)
-        intervals = self._open(arrived.arrays.time[rows])
-        for number in np.unique(intervals).tolist():
-            chosen = np.flatnonzero(intervals == number)
+        opened = self._open(arrived.arrays.time[rows])
+        for number in np.unique(opened).tolist():
+            chosen = np.flatnonzero(opened == number)
             self._intervals[number].show(shown[rows[chosen]], numbers[chosen])
 
     def _hold(self, arrived: Arrived, rows: np.ndarray) -> None:
@@ -221,7 +199,7 @@ class Join:
             if closes:
                 self._close(number)
             elif self._intervals[number].rows:
-                rows = rows_of(self._schema, self._intervals[number].frame(), None)
+                rows = intervals.rows_of(self._schema, self._intervals[number].frame(), None)
                 self._ready.append(Exposures(*self._span(number), rows))
 
     def _span(self, number: int) -> tuple[datetime, datetime]:
@@ -232,7 +210,7 @@ class Join:
         interval = self._intervals.pop(number)
         if interval.rows:
             labels = self._shown.labels(interval.numbers)
-            rows = rows_of(self._schema, interval.frame(), labels)
+            rows = intervals.rows_of(self._schema, interval.frame(), labels)
             self._ready.append(Batch(*self._span(number), rows))
             self._counts.update(rows=rows.height)
         numbers, every = self._held.waiting, self._limits.every
@@ -258,27 +236,31 @@ class Join:
         """Return what was set aside since the last call: its `reason`, a `detail`, the event."""
         return self._aside.take()
 
-    def record(self) -> JoinRecord:
+    def record(self) -> intervals.JoinRecord:
         """Return what `frames` do not tell of its state."""
         shown = [
-            IntervalRecord(number, [level for level, _ in interval.to_save()])
+            intervals.IntervalRecord(number, [level for level, _ in interval.to_save()])
             for number, interval in sorted(self._intervals.items())
             if interval.rows
         ]
-        return JoinRecord(self._newest, self.counts, shown, bool(len(self._held.waiting)))
+        return intervals.JoinRecord(self._newest, self.counts, shown, bool(len(self._held.waiting)))
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return the frames of its state; those that have not changed are the same objects."""
         assert not self._ready, "what is ready is given out before a join is saved"
         labels, waiting = self._shown.labels(self._open_numbers()), self._held.waiting
-        frames = {LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})}
+        frames = {
+            intervals.LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})
+        }
         for number, interval in self._intervals.items():
             for k, (_, frame) in enumerate(interval.to_save()):
-                frames[segment_name(number, k)] = frame
-        return frames | ({HELD: self._held_frame(waiting)} if len(waiting) else {})
+                frames[intervals.segment_name(number, k)] = frame
+        return frames | ({intervals.HELD: self._held_frame(waiting)} if len(waiting) else {})
 
     @classmethod
-    def restored(cls, record: JoinRecord, schema: Schema, windows: Windows, read: Read) -> Self:
+    def restored(
+        cls, record: intervals.JoinRecord, schema: Schema, windows: Windows, read: Read
+    ) -> Self:
         """Return the join of a record and of frames, which are read by name.
 
         Raises:
@@ -287,9 +269,9 @@ class Join:
         join = cls(schema, windows)
         join._newest = record.newest
         join._counts.update(record.counts)
-        join._intervals = restored_shown(record, join._shown, join._limits.every, read)
+        join._intervals = intervals.restored_shown(record, join._shown, join._limits.every, read)
         if record.held:
-            held = restored_held(join._held, schema, read)
+            held = intervals.restored_held(join._held, schema, read)
             join._held_rows.append(held)
             join._open(join._held.times(held["number"].to_numpy()))
         return join

@@ -160,8 +160,6 @@ def _judged(
 
 @kernel
 def walk(
-    first: int,
-    last: int,
     events: EventArrays,
     waits: np.ndarray,
     shown: ShownArrays,
@@ -174,9 +172,7 @@ def walk(
     """Take events one after the other; none of them but the last one closes an interval.
 
     Args:
-        first: The first event.
-        last: The one after the last.
-        events: All of them.
+        events: In the order in which they arrived.
         waits: How long after an exposure feedback on each objective counts.
         shown: Open exposures, with room for more.
         following: The number that the next exposure gets.
@@ -189,7 +185,7 @@ def walk(
         How many rows of `settled` are filled.
     """
     count = 0
-    for i in range(first, last):
+    for i in range(len(events.kind)):
         lo, hi, time = events.key[i, 0], events.key[i, 1], events.time[i]
         if events.kind[i] == EXPOSURE:
             if time < events.closed[i]:

@@ -3,21 +3,13 @@
 __all__ = ["Arrived", "HeldTable", "ShownTable", "keys_of"]
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from harmonrank.streaming.join import kernels as code
-from harmonrank.streaming.join.kernels import (
-    EventArrays,
-    HeldArrays,
-    Limits,
-    ShownArrays,
-    chain,
-    insert,
-)
 
 _LEAST = 1 << 12
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
@@ -87,7 +79,7 @@ class ShownTable(_Table):
 
     def __init__(self, objectives: int) -> None:
         self.objectives, whole, labels = objectives, np.int64, (np.uint8, objectives)
-        super().__init__(ShownArrays, insert, (whole, 2), (whole,), labels)
+        super().__init__(code.ShownArrays, code.insert, (whole, 2), (whole,), labels)
 
     def put(self, keys: np.ndarray, times: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Add exposures that were open when they were saved; return their numbers."""
@@ -96,7 +88,7 @@ class ShownTable(_Table):
         arrays, rows = self.arrays, numbers - self.arrays.base
         arrays.keys[rows], arrays.times[rows] = keys, times
         arrays.labels[rows] = labels
-        insert(arrays, numbers)
+        code.insert(arrays, numbers)
         return numbers
 
     def labels(self, numbers: np.ndarray) -> np.ndarray:
@@ -110,7 +102,9 @@ class HeldTable(_Table):
 
     def __init__(self) -> None:
         whole = np.int64
-        super().__init__(HeldArrays, chain, (whole, 2), (whole, 3), (whole, 2), (np.int8,))
+        super().__init__(
+            code.HeldArrays, code.chain, (whole, 2), (whole, 3), (whole, 2), (np.int8,)
+        )
 
     @property
     def waiting(self) -> np.ndarray:
@@ -126,7 +120,7 @@ class HeldTable(_Table):
         arrays, rows = self.arrays, numbers - self.arrays.base
         arrays.keys[rows], arrays.state[rows] = keys, code.WAITING
         arrays.facts[rows] = np.stack(facts, axis=1)
-        chain(arrays, numbers)
+        code.chain(arrays, numbers)
         return numbers
 
     def states(self, numbers: np.ndarray) -> np.ndarray:
@@ -159,14 +153,14 @@ class Arrived:
     """
 
     events: pl.DataFrame
-    arrays: EventArrays
+    arrays: code.EventArrays
     outcome: np.ndarray
     watermark: np.ndarray
     newest: int
 
     @classmethod
     def of(
-        cls, events: pl.DataFrame, objectives: Sequence[str], newest: int, limits: Limits
+        cls, events: pl.DataFrame, objectives: Sequence[str], newest: int, limits: code.Limits
     ) -> Self:
         """Return a chunk that follows events of which the newest time is known."""
         kind = _kinds(events)
@@ -178,16 +172,17 @@ class Arrived:
         closed = (watermark - limits.longest) // limits.every * limits.every
         names = pl.Enum(list(objectives))
         objective = events["objective"].cast(names, strict=False).to_physical()
-        arrays = EventArrays(
-            kind,
-            keys_of(events),
-            times,
-            watermark[:-1],
-            closed[:-1],
-            objective.cast(pl.Int64).fill_null(0).to_numpy(),
-        )
+        known = objective.cast(pl.Int64).fill_null(0).to_numpy()
+        keys, before = keys_of(events), watermark[:-1]
+        arrays = code.EventArrays(kind, keys, times, before, closed[:-1], known)
         outcome = np.where(kind == code.BROKEN, code.MALFORMED, code.IGNORED).astype(np.int8)
         return cls(events, arrays, outcome, watermark, int(latest[-1]))
+
+    def part(self, first: int, last: int) -> Self:
+        """Return some of the events; the watermark stays that of all."""
+        arrays = code.EventArrays(*(array[first:last] for array in self.arrays))
+        part, outcome = self.events[first:last], self.outcome[first:last]
+        return replace(self, events=part, arrays=arrays, outcome=outcome)
 
 
 def _kinds(events: pl.DataFrame) -> np.ndarray:

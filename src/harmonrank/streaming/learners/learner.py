@@ -8,13 +8,13 @@ It fits its method afresh on the newest rows. A method that can goes on from suc
 of the new rows alone: the default by sums, a network from its weights (`Continuation`).
 """
 
-__all__ = ["Continuation", "LearnerRecipe", "LearnerRecord", "StreamLearner", "new_learner"]
+__all__ = ["LearnerRecipe", "LearnerRecord", "StreamLearner", "looked_at", "new_learner"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ from msgspec import Meta
 from harmonrank.data import Log, Schema
 from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
 from harmonrank.fusion import Method, load, method_class
+from harmonrank.fusion.position import corrected
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.extras import require_extra
@@ -38,6 +39,8 @@ _MODEL, _WINDOW = "model", "window.parquet"
 
 class Continuation(Protocol):
     """What goes on learning after a fit; a value, as a learner is."""
+
+    kind: ClassVar[str]
 
     @property
     def model(self) -> Method:
@@ -69,25 +72,24 @@ class LearnerRecipe:
     settings: LearnerSettings
 
     @property
-    def learner(self) -> str:
-        """How the method goes on: by 'sums', as a 'network', or fitted afresh on a 'window'."""
-        if self.method == "harmonrank":
-            return "sums"
-        # Only these can go on from their weights.
-        return "network" if hasattr(method_class(self.method), "updated") else "window"
-
-    @property
     def continuation(self) -> Any:
         """The class of what goes on; None for a method that is fitted afresh each time."""
-        if self.learner == "sums":
+        if self.method == "harmonrank":
             from harmonrank.streaming.learners.sums import Sums
 
             return Sums
-        if self.learner == "network":
+        # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
+        # towards the closed form of the rows of its fit, so that it is fitted afresh.
+        if hasattr(method_class(self.method), "updated"):
             from harmonrank.streaming.learners.network import NetworkContinuation
 
             return NetworkContinuation
         return None
+
+    @property
+    def learner(self) -> str:
+        """How the method goes on: by 'sums', as a 'network', or fitted afresh on a 'window'."""
+        return "window" if self.continuation is None else self.continuation.kind
 
     def fitted(self, log: Log, *, seed: int) -> Method:
         """Return the method, fitted on these rows."""
@@ -236,3 +238,8 @@ def new_learner(
         require_extra(kind.traits.needs, who=method)
     kind(**options)  # refuses options that the method does not have
     return StreamLearner(LearnerRecipe(method, options, schema, settings or LearnerSettings()))
+
+
+def looked_at(rows: Log, model: Method) -> Log:
+    """Return rows that count as if every place had been looked at, by the curve of a model."""
+    return corrected(rows.aligned(replace(rows.schema, examination=model.schema.examination)))

@@ -14,7 +14,7 @@ __all__ = ["NetworkContinuation"]
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -64,9 +64,7 @@ class Replay:
             new = _share_of_new(rng, rows.rows, self.seen, total)
             old = drawn_rows(self.rows.rows, total - new, rng)
             kept = [self.rows.take(old), rows.take(drawn_rows(rows.rows, new, rng))]
-        return replace(
-            self, seen=self.seen + rows.rows, rows=concatenated([log for log in kept if log.rows])
-        )
+        return replace(self, seen=self.seen + rows.rows, rows=concatenated(kept))
 
     def mixed(self, rows: Log, share: float, *, seed: int) -> Log:
         """Return rows with earlier ones before them, which are this share of the whole.
@@ -108,6 +106,7 @@ class NetworkContinuation:
         scale: Factor and shift from its fused score to the published one.
     """
 
+    kind: ClassVar = "network"
     settings: LearnerSettings
     network: NeuralMethod
     replay: Replay
@@ -116,13 +115,7 @@ class NetworkContinuation:
 
     @classmethod
     def begun(
-        cls,
-        model: NeuralMethod,
-        window: Log,
-        settings: LearnerSettings,
-        *,
-        seed: int,
-        at: datetime,  # noqa: ARG003
+        cls, model: NeuralMethod, window: Log, settings: LearnerSettings, *, seed: int, **_: Any
     ) -> Self:
         """Return what goes on from a first fit on all rows so far."""
         replay = Replay(settings.replay_rows).with_rows(window, seed=seed)

@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import ContextEncoder, Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, HarmonRank
-from harmonrank.fusion.position import corrected
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.streaming.config import LearnerSettings
-from harmonrank.streaming.learners.learner import LearnerRecipe
+from harmonrank.streaming.learners.learner import LearnerRecipe, looked_at
 from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.errors import DataError
 from harmonrank.support.logistic import score_logit
@@ -36,18 +35,13 @@ _REFERENCE_ROWS = 20_000  # Fewer cannot tell what scores look like given their 
 class Sums:
     """The default hour by hour: its model, and the sums that it came of."""
 
+    kind: ClassVar = "sums"
     model: HarmonRank
     running: RunningHeads
 
     @classmethod
     def begun(
-        cls,
-        model: HarmonRank,
-        window: Log,
-        settings: LearnerSettings,
-        *,
-        seed: int,  # noqa: ARG003
-        at: datetime,
+        cls, model: HarmonRank, window: Log, settings: LearnerSettings, *, at: datetime, **_: Any
     ) -> Self | None:
         """Return the sums of a fit on all rows so far; None while they are few."""
         if window.rows < settings.opening_rows:
@@ -56,10 +50,7 @@ class Sums:
         one = None if half_life == "never" else half_life
         running = RunningHeads.of(
             model.state.heads,
-            score_logit(log.scores),
-            log.codes(model.fitted.encoder),
-            log.known_labels(),
-            log.sample_weight,
+            *_inputs(log, model.fitted.encoder),
             time=_hours(at),
             half_lives=HALF_LIVES if one == "auto" else (one,),
             reservoir_rows=settings.reservoir_rows,
@@ -72,13 +63,7 @@ class Sums:
         encoder = model.fitted.encoder.grown(log.context, MOST_VALUES)
         if encoder.slots != model.fitted.encoder.slots:
             running = running.recoded(encoder.recoding(model.fitted.encoder), encoder.slots)
-        running = running.learned(
-            score_logit(log.scores),
-            log.codes(encoder),
-            log.known_labels(),
-            log.sample_weight,
-            _hours(at),
-        )
+        running = running.learned(*_inputs(log, encoder), _hours(at))
         fitted = model.fitted.grown(encoder, running.prevalence)
         if log.rows >= _REFERENCE_ROWS:
             fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
@@ -130,11 +115,16 @@ def _read_running(path: Path, parts: Any, heads: Heads) -> RunningHeads:
     return running
 
 
+def _inputs(log: Log, encoder: ContextEncoder) -> tuple[Any, Any, Any, Any]:
+    """Return coordinates, codes, labels and weights, as the heads learn from them."""
+    labels, weight = log.known_labels(), log.sample_weight
+    return score_logit(log.scores), log.codes(encoder), labels, weight
+
+
 def _hours(at: datetime) -> float:
     return at.timestamp() / 3600
 
 
 def _counted(rows: Log, model: HarmonRank) -> Log:
-    """Return the rows that count, as if every place had been looked at, by the model's curve."""
-    log = rows.aligned(replace(rows.schema, examination=model.schema.examination))
-    return corrected(log).counted().with_unit_weights()
+    """Return the rows that count, as if every place had been looked at."""
+    return looked_at(rows, model).counted().with_unit_weights()

@@ -22,11 +22,10 @@ from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.fusion import Method
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.reference import RECENT_ROWS
-from harmonrank.fusion.position import corrected
 from harmonrank.metrics import population_stability_index
 from harmonrank.streaming.config import StreamConfig
 from harmonrank.streaming.join.join import Batch, Exposures
-from harmonrank.streaming.learners.learner import StreamLearner
+from harmonrank.streaming.learners.learner import StreamLearner, looked_at
 from harmonrank.streaming.learners.prequential import Prequential
 
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbours end up far apart
@@ -87,10 +86,6 @@ class GuardRows:
         """Return these guard rows and the new ones, none of which has judged a model."""
         both = rows if self.rows is None else pl.concat([self.rows, rows])
         return type(self)(both if both.height else None)
-
-    def having_judged(self) -> Self:
-        """Return them as rows that the next batch learns."""
-        return replace(self, judged=True)
 
     def log(self, schema: Schema) -> Log | None:
         """Return the rows as a log; None if there are none."""
@@ -249,14 +244,14 @@ class StreamTraining:
         now = replace(self, since=self.since or batch.start, until=batch.end)
         if self.learner.model is not None:
             model = self.learner.model
-            now = replace(now, quality=self.quality.scored(model, _looked_at(model, log)))
+            now = replace(now, quality=self.quality.scored(model, looked_at(log, model)))
         now, rows = now._passed(batch, self.until or batch.end)
         guard, older = now.guard.released(self.config.guard_rows)
         judges = pl.Series(is_guard(rows[self._request], self.config.guard_share, self.config.seed))
         fresh, guard = rows.filter(~judges), guard.with_rows(rows.filter(judges))
         now = now._with_rows(fresh if older is None else pl.concat([older, fresh]), batch.end)
         if now.learner.model is None or guard.lacking(self.schema) is None:
-            guard = guard.having_judged()
+            guard = replace(guard, judged=True)
         scores = pl.DataFrame(log.sampled(_PSI_ROWS).scores, list(self.schema.score_columns))
         return replace(now, guard=guard, scores=scores)
 
@@ -304,7 +299,7 @@ class StreamTraining:
             return None
         for before, after in pairwise(self._models):
             log = after.fitted.scores_of_now(log, before.fitted)
-        return model, _looked_at(model, log)
+        return model, looked_at(log, model)
 
     @property
     def _request(self) -> str:
@@ -329,8 +324,3 @@ class StreamTraining:
             learner=self.learner.learned(read_log(rows, self.schema), seed=seed, at=at),
             digest=hashlib.sha256(text.encode()).hexdigest(),
         )
-
-
-def _looked_at(model: Method, log: Log) -> Log:
-    """Return rows that count as if every place had been looked at, by the curve of a model."""
-    return corrected(log.aligned(replace(log.schema, examination=model.schema.examination)))

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from harmonrank.data.reading.checking import LAST_PLACE
 from harmonrank.data.scales import bounds_of
+from harmonrank.data.values import LAST_PLACE
 from harmonrank.streaming.sources.events import TYPES, EventForm, converted, nulls, series_of
 
 AHEAD = timedelta(hours=1)

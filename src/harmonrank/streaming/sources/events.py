@@ -21,6 +21,7 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.data.clock import clock_part, instants
+from harmonrank.data.reading.checking import is_lost
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
 
 KINDS = ("text", "integer", "number")
@@ -59,7 +60,7 @@ def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None
     series = series.alias("")  # its own name may be a pattern to polars
     if _is_canonical(series, kind):
         return series, None
-    known = ~_is_lost(series)
+    known = ~is_lost(series)
     values = _READERS[kind](series)
     bad = known & values.is_null()
     return values, bad if bad.any() else None
@@ -75,10 +76,6 @@ def _is_canonical(series: pl.Series, kind: str) -> bool:
         micros = series.to_physical()
         return not ((micros < 0) | (micros >= _END_OF_TIME)).any()
     return kind != "id" or not (series == "").any()
-
-
-def _is_lost(series: pl.Series) -> pl.Series:
-    return series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
 
 
 def nulls(kind: pl.DataType, rows: int) -> pl.Series:

@@ -29,7 +29,7 @@ from harmonrank.data.reading.table_files import reading
 from harmonrank.streaming.sources.event_reading import read_frame, read_lines, settled_by, to_lines
 from harmonrank.streaming.sources.events import EventForm
 from harmonrank.streaming.sources.source import EventChunk, Offset
-from harmonrank.support.errors import DataError, OutputError, SourceError, UsageError, did_you_mean
+from harmonrank.support.errors import DataError, OutputError, SourceError, refuse_unknown
 from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.files import new_file
 
@@ -45,10 +45,7 @@ class FolderSink:
     """Writes events to numbered files, which appear when they are complete."""
 
     def __init__(self, folder: Path, form: str) -> None:
-        if form not in FORMS:
-            raise UsageError(
-                f"There are no files of the form '{form}'. {did_you_mean(form, FORMS)}"
-            )
+        refuse_unknown([form], FORMS, "There are no files of the form '{}'.")
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._form = folder, form
         names = (_NUMBER.fullmatch(path.name) for path in folder.iterdir())
@@ -129,7 +126,7 @@ class FolderSource:
         """Return the next rows of files that are there."""
         position = _Position() if after is None else decode(after, _Position, "A position")
         if position != self._position:
-            self._queue.clear()  # It is of another place.
+            self._queue.clear()  # It belongs to another position.
         form = self._form.with_kinds(position.kinds)
         frames: list[pl.DataFrame] = []
         notes: list[str] = []

@@ -26,7 +26,7 @@ from harmonrank.data import Schema
 from harmonrank.streaming.sources.event_reading import read_lines, settled_by, to_lines
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 from harmonrank.streaming.sources.source import EventChunk, Offset
-from harmonrank.support.errors import DataError, SourceError, UsageError, did_you_mean
+from harmonrank.support.errors import DataError, SourceError, UsageError, refuse_unknown
 from harmonrank.support.extras import import_extra
 from harmonrank.support.storage.decoding import decode
 
@@ -80,11 +80,7 @@ class RedisAddress:
             )
         options: dict[str, Any] = dict(parse_qsl(parts.query, keep_blank_values=True))
         known = ("group", "consumer", "batch")
-        for name in options:
-            if name not in known:
-                raise UsageError(
-                    f"The address of a Redis stream has no '{name}'. {did_you_mean(name, known)}"
-                )
+        refuse_unknown(options, known, "The address of a Redis stream has no '{}'.")
         batch = options.get("batch", "500")
         if not batch.isdecimal() or not 1 <= int(batch) <= 100_000:
             raise UsageError(f"`batch` must be a whole number from 1 to 100,000. Got '{batch}'.")
@@ -202,7 +198,9 @@ class RedisSource:
                 while count < most and (entries := self._entries(most - count)):
                     more = sum(len(lines_of(fields, form)) for _, fields in entries)
                     taken += [fields for _, fields in entries]
-                    position.id, position.entries = entries[-1][0].decode(), _sum(position, entries)
+                    position.id = entries[-1][0].decode()
+                    if position.entries is not None:
+                        position.entries += len(entries)
                     self._at, count = _id(position.id), count + more
                     self._per_entry = max(1.0, more / len(entries))
         except SourceError:
@@ -216,17 +214,17 @@ class RedisSource:
         events = read_lines(form, _lines(taken, form))
         return EventChunk(events, to_builtins(position), notes)
 
-    def _go_to(self, place: str) -> None:
+    def _go_to(self, entry: str) -> None:
         """Stand behind an entry, whatever the group was given before."""
         name, group = self._address.stream, self._address.group
-        groups = {entry["name"].decode(): entry for entry in self._groups()}
+        groups = {facts["name"].decode(): facts for facts in self._groups()}
         if group not in groups:
-            self._client.xgroup_create(name, group, id=place, mkstream=True)
-            self._given = _id(place)
+            self._client.xgroup_create(name, group, id=entry, mkstream=True)
+            self._given = _id(entry)
         else:
             self._given = _id(groups[group]["last-delivered-id"])
-        self._at = _id(place)
-        self._acknowledge(place)
+        self._at = _id(entry)
+        self._acknowledge(entry)
 
     def _check_removed(self, position: _Position) -> tuple[str, ...]:
         """Count entries that were removed before they were read, as a stream that is trimmed has.
@@ -282,13 +280,13 @@ class RedisSource:
         with asking(self._address):
             self._acknowledge(position.id)
 
-    def _acknowledge(self, place: str) -> None:
+    def _acknowledge(self, entry: str) -> None:
         name, group = self._address.stream, self._address.group
         while True:
-            pending = self._client.xpending_range(name, group, "-", place, _ACKNOWLEDGED)
+            pending = self._client.xpending_range(name, group, "-", entry, _ACKNOWLEDGED)
             if not pending:
                 return
-            self._client.xack(name, group, *[entry["message_id"] for entry in pending])
+            self._client.xack(name, group, *[each["message_id"] for each in pending])
 
     def waiting(self) -> int | None:
         """Return how many entries the group was not given yet."""
@@ -306,10 +304,6 @@ class RedisSource:
 
 def _lines(taken: list[Mapping[bytes, bytes]], form: EventForm) -> list[bytes]:
     return [line for fields in taken for line in lines_of(fields, form)]
-
-
-def _sum(position: _Position, entries: list[tuple[bytes, Mapping[bytes, bytes]]]) -> int | None:
-    return None if position.entries is None else position.entries + len(entries)
 
 
 def _id(text: str | bytes) -> _Id:

@@ -22,14 +22,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.support.errors import UsageError
-from harmonrank.support.extras import needs_extras
+from harmonrank.support.extras import needs_extras, plugins
 
 ENTRY_POINTS = "harmonrank.sources"
 """The group of entry points by which an installed package adds a kind of source."""
@@ -136,28 +135,24 @@ def open_sink(address: str, *, form: str = "parquet") -> EventSink:
 def _module(address: str) -> Any:
     """Import the module for an address, which has its own `open_source` and `open_sink`."""
     scheme, separator, _ = address.partition("://")
-    if not separator:
-        return import_module(_MODULES[""])
-    place = _MODULES.get(scheme)
-    if place is None:
-        others = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
-        place = others.get(scheme)
-        if place is None:
-            known = [f"{name}://…" for name in (*_MODULES, *others) if name]
-            raise UsageError(
-                f"There is no source of events of the kind '{scheme}://'; expected a folder or "
-                f"one of {', '.join(known)}."
-            )
+    kind = scheme if separator else ""
+    modules = _MODULES if kind in _MODULES else {**_MODULES, **plugins(ENTRY_POINTS)}
+    if kind not in modules:
+        known = [f"{name}://…" for name in modules if name]
+        raise UsageError(
+            f"There is no source of events of the kind '{scheme}://'; expected a folder or one of "
+            f"{', '.join(known)}."
+        )
     with needs_extras(f"A stream at {scheme}://…"):
-        return import_module(place)
+        return import_module(modules[kind])
 
 
 class Period(NamedTuple):
-    """What of a source's events is replayed.
+    """Which events of a source are replayed.
 
     Attributes:
-        since: Events before it are left out; None is the beginning.
-        until: It ends before the first event as late as this; None is the end of what is there.
+        since: Events before this time are left out; None means the beginning.
+        until: The replay ends before the first event as late as this; None means the last event.
     """
 
     since: datetime | None = None

@@ -46,7 +46,7 @@ class Commits:
     """
 
     def __init__(self, state: Path) -> None:
-        self._folder = state / COMMITS
+        self.state, self._folder = state, state / COMMITS
         self._parts: dict[str, Any] = {}
         self._sums: dict[str, str] = {}
         self.number = max(numbered(self._folder), default=0)

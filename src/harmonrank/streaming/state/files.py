@@ -14,6 +14,7 @@ __all__ = [
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -26,7 +27,7 @@ from harmonrank.data import Schema
 from harmonrank.data.reading.parquet import writing
 from harmonrank.registry.registry import now
 from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
+from harmonrank.streaming.loop_events import HistoryRecord
 from harmonrank.support.errors import DataError, OutputError, UsageError, shown
 from harmonrank.support.storage.decoding import check_format, decode_json
 from harmonrank.support.storage.files import new_file, read_json, write_json
@@ -37,8 +38,6 @@ SETTINGS = "stream.json"
 FORMAT = 2
 HISTORY = "history.jsonl"
 """The file of a state with a line for every interval and every batch."""
-HistoryRecord = IntervalCompleted | BatchLearned
-"""What a line holds."""
 ASIDE = "aside"
 """The folder of a state with events that were set aside."""
 _MOST = 100_000
@@ -81,7 +80,7 @@ def identity_of(
         UsageError: It was begun with other settings; they are named.
         OutputError: The folder is of something else.
     """
-    parts = {"source": _address(source), "schema": schema.to_dict(), **config.to_dict()}
+    parts = {"source": _address(source), "schema": schema.to_dict(), **asdict(config)}
     settings: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts))
     if not (state / SETTINGS).is_file():
         if state.is_dir() and any(not path.name.startswith(".") for path in state.iterdir()):

@@ -135,7 +135,7 @@ class StreamState:
             history=self.history.length,
             judged=training.guard.judged,
             replacements=[change.since for change in training.replacements],
-            steps=[StepRecord(_kind(step), step.start, step.end) for step in self.steps],
+            steps=[StepRecord(step.kind, step.start, step.end) for step in self.steps],
             quality=list(training.quality.batches),
             join=self.join.record(),
             learner=training.learner.record(),
@@ -151,13 +151,9 @@ class StreamState:
             _ASIDE: self.aside.held,
             **{f"join-{name}.parquet": rows for name, rows in self.join.frames().items()},
             **{_name("replacement", each.since): each.rows for each in training.replacements},
-            **{_name(_kind(step), step.start): step.rows for step in self.steps},
+            **{_name(step.kind, step.start): step.rows for step in self.steps},
             **training.learner.parts(),
         }
-
-
-def _kind(step: Exposures) -> Any:
-    return "batch" if isinstance(step, Batch) else "exposures"
 
 
 def _name(kind: str, time: Any) -> str:
@@ -201,15 +197,11 @@ def open_state(
         commits = Commits(folder)
         identity = identity_of(folder, address, schema, config, empty=not commits.number)
         swept = commits.sweep()
-        yield _restored(folder, commits, identity, learner.recipe, config), swept
+        yield _restored(commits, identity, learner.recipe, config), swept
 
 
 def _restored(
-    folder: Path,
-    commits: Commits,
-    identity: StreamIdentity,
-    recipe: LearnerRecipe,
-    config: StreamConfig,
+    commits: Commits, identity: StreamIdentity, recipe: LearnerRecipe, config: StreamConfig
 ) -> StreamState:
     commits.check()
     schema, frame = recipe.schema, partial(commits.find, reader=read_frame)
@@ -231,14 +223,10 @@ def _restored(
     join = Join.restored(
         record.join, schema, config, lambda name: commits.read(f"join-{name}.parquet", read_frame)
     )
-    kinds = {"batch": Batch, "exposures": Exposures}
-    return StreamState(
-        identity,
-        commits,
-        join,
-        training,
-        History(folder, record.history),
-        AsideFiles(folder, commits.number, frame(_ASIDE)),
-        record,
-        [kinds[s.kind](s.start, s.end, rows(s.kind, s.start)) for s in record.steps],
+    kinds = {step.kind: step for step in (Batch, Exposures)}
+    steps = [kinds[s.kind](s.start, s.end, rows(s.kind, s.start)) for s in record.steps]
+    history, aside = (
+        History(commits.state, record.history),
+        AsideFiles(commits.state, commits.number, frame(_ASIDE)),
     )
+    return StreamState(identity, commits, join, training, history, aside, record, steps)
