@@ -2,7 +2,7 @@
 
 Run by test_nodes.py in a process of its own, as Ray is started in another way than elsewhere:
 
-    python two_nodes.py fit|score|evaluate|network
+    python two_nodes.py fit|score|evaluate
 """
 
 import sys

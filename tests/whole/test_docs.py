@@ -124,6 +124,19 @@ def test_linked_files_exist(page):
         assert (page.parent / target).exists(), target
 
 
+SOURCES = [
+    f"/{path.relative_to(ROOT).as_posix()}"
+    for folder in ("src", "lab", "tests", "examples", "benchmarks")
+    for path in (ROOT / folder).rglob("*.py")
+]
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
+def test_every_file_of_code_that_a_page_names_is_there(page):
+    for name in re.findall(r"`([\w./-]+\.py)`", page.read_text("utf-8")):
+        assert any(path.endswith(f"/{name}") for path in SOURCES), name
+
+
 @pytest.mark.parametrize(
     ("page", "before", "file"),
     [

@@ -29,9 +29,9 @@ def cached(dispatcher: Any) -> Any:
     """Let a compiled function keep its machine code beside its file, or in the user's cache.
 
     Where nothing can be written, what lies there is read all the same: kernels may have been
-    compiled when the package was installed (`harmonrank warm`). Where there is nothing, every
-    process compiles. A shared temporary folder would be no substitute: what lies there could be
-    someone else's code.
+    compiled when an image was built (`harmonrank serve MODEL --warm`). Where there is nothing,
+    every process compiles. A shared temporary folder would be no substitute: what lies there could
+    be someone else's code.
     """
     try:
         dispatcher._cache = _KernelCache(dispatcher.py_func)
