@@ -1,6 +1,14 @@
 """The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
 
-__all__ = ["cached", "inline_kernel", "kernel", "lane_function", "lane_kernel", "sum_kernel"]
+__all__ = [
+    "cached",
+    "inline_kernel",
+    "kernel",
+    "lane_function",
+    "lane_kernel",
+    "record_kernel",
+    "sum_kernel",
+]
 
 import gc
 import hashlib
@@ -108,10 +116,12 @@ def stamp(module: dict[str, Any]) -> str:
 
 
 def _modules(module: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Add a module and those whose kernels or intrinsics it names, by name."""
+    """Add a module and those whose kernels, intrinsics or records it names, by name."""
     known[module["__name__"]] = module
     for value in list(module.values()):
         made_of = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        if isinstance(value, type) and hasattr(value, "_fields"):
+            made_of = value
         home = getattr(made_of, "__module__", None)
         if home is not None and home not in known and home in sys.modules:
             _modules(vars(sys.modules[home]), known)
@@ -149,6 +159,15 @@ def lane_kernel(function: F) -> F:
     be raised, a division by zero say, numba would count the references of every array at each call.
     """
     return _compiled(function, fastmath={"contract"}, error_model="numpy", **_COPIED)
+
+
+def record_kernel(function: F) -> F:
+    """Compile a lane kernel that is given records of arrays and makes no array itself.
+
+    Nothing is freed while it runs, so references are not counted: each field that is looked up in a
+    loop would be counted there.
+    """
+    return _compiled(function, fastmath={"contract"}, error_model="numpy", _nrt=False, **_COPIED)
 
 
 def lane_function(function: F) -> F:

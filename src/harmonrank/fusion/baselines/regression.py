@@ -35,7 +35,8 @@ class Design:
 
     Attributes:
         numbers: (rows, K) float64.
-        codes: (rows, features) positions in the table of coefficients, from 1 + K up.
+        codes: (rows, features) positions in the table of coefficients, from 1 + K up; (1, features)
+            where all rows share one.
         size: How many coefficients an objective has.
     """
 
@@ -47,7 +48,7 @@ class Design:
     def of(cls, numbers: np.ndarray, codes: np.ndarray, slots: tuple[int, ...]) -> "Design":
         """Lay out the coefficients: intercept, numbers, then the slots of each feature."""
         first = 1 + numbers.shape[1] + np.cumsum([0, *slots])
-        positions = (codes + first[:-1]).astype(np.int32).reshape(len(numbers), len(slots))
+        positions = (codes + first[:-1]).astype(np.int32).reshape(len(codes), len(slots))
         return cls(np.ascontiguousarray(numbers, dtype=np.float64), positions, int(first[-1]))
 
 

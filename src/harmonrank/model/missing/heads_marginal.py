@@ -48,6 +48,7 @@ class MarginalScorer:
         """Return the probability of each objective, (rows, M), of rows that miss something."""
         heads, (rows, M) = self._heads, scores.shape
         contexts, of_row = distinct_contexts(codes, heads.slots)
+        of_row = np.broadcast_to(of_row, rows)  # which may share a context
         places = np.ascontiguousarray(heads.coordinate(score_logit(scores)))
         gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
         for block, part in gaps.blocks(self._tables.made + _POINTS * M):
@@ -86,14 +87,10 @@ class MarginalScorer:
         spread = np.exp(-np.sqrt((tilt**2).sum(axis=2))[:, :, None] * x)  # (pairs, M, nodes)
         sway = np.exp(-(tilt @ normal_points(M).T))  # (pairs, M, points)
         bends = tables.bends.last >= 0
-        records = tables.records(contexts) if bends else intercept
+        records = tuple(tables.records(contexts)) if bends else ()
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
-        average: Any = average_rows
-        completed: Any = (
-            normal_points(M), tables.padded, tables.width, records, tables.unit, *tables.bends,
-            bent,
-        )  # fmt: skip
+        completed = places, of_row, pair, root, normal_points(M)
 
         def work(part: int) -> None:
             low, high = edges[part], edges[part + 1]
@@ -103,7 +100,7 @@ class MarginalScorer:
             )  # fmt: skip
             if bends:
                 room = HeadRoom.of(M, tables.width)
-                average(low, high, places, of_row, pair, root, *completed, *room)
+                average_rows(low, high, completed, records, tuple(tables.bends), bent, tuple(room))
                 _shift(low, high, straight, bent, p)
 
         each_part(work, len(edges) - 1)

@@ -26,11 +26,10 @@ _SURFACE = SURFACE_CELLS * SURFACE_CELLS * 4 * HEADS
 
 
 @lane_function
-def find_cells(
-    inputs: int, v: Any, low: Any, per_unit: Any, cell: Any, share: Any, row: Any, column: Any,
-    part: Any,
-) -> None:  # fmt: skip
+def find_cells(inputs: int, bends: Any, room: Any) -> None:
     """Write where the cell of each input begins, and how far it is on the way through it."""
+    low, per_unit, v, cell, share = bends.low, bends.per_unit, room.v, room.cell, room.share
+    row, column, part = room.row, room.column, room.part
     for i in range(inputs):
         own, pairs = slice(i * BLOCK, (i + 1) * BLOCK), slice(2 * i * BLOCK, 2 * (i + 1) * BLOCK)
         x, to, way = v[own], cell[own], share[pairs]
@@ -66,10 +65,9 @@ def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
 
 
 @lane_function
-def _add_curves(
-    begin: int, end: int, curved: Any, curves: Any, n: int, cell: Any, share: Any, sums: Any
-) -> None:
+def _add_curves(begin: int, end: int, n: int, bends: Any, room: Any) -> None:
     """Add the curves of four heads, two at a time."""
+    curved, curves, cell, share, sums = bends.curved, bends.curves, room.cell, room.share, room.sums
     for t in range(begin, end, 2):
         i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
         for r in range(n):
@@ -87,11 +85,10 @@ def _surface(surfaces: Any, start: int, row: Any, column: Any, part: Any, i: int
 
 
 @lane_function
-def _add_surfaces(
-    begin: int, end: int, pairs: Any, surfaces: Any, n: int, row: Any, column: Any, part: Any,
-    sums: Any,
-) -> None:  # fmt: skip
+def _add_surfaces(begin: int, end: int, n: int, bends: Any, room: Any) -> None:
     """Add the surfaces of four heads, two at a time."""
+    pairs, surfaces, sums = bends.pairs, bends.surfaces, room.sums
+    row, column, part = room.row, room.column, room.part
     for t in range(begin, end, 2):
         i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
         k, m, other = pairs[t + 1, 0] * BLOCK, pairs[t + 1, 1] * BLOCK, start + _SURFACE
@@ -103,11 +100,14 @@ def _add_surfaces(
 
 
 @lane_function
-def add_bends(
-    n: int, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any,
-    cell: Any, share: Any, row: Any, column: Any, part: Any, sums: Any, maps: Any,
-) -> None:  # fmt: skip
+def add_bends(n: int, bends: Any, room: Any) -> None:
     """Add all curves and surfaces to the logits, which `maps` begins with, in the same order."""
+    sums, maps, curve_ends, surface_ends = (
+        room.sums,
+        room.maps,
+        bends.curve_ends,
+        bends.surface_ends,
+    )
     width = maps.size // BLOCK
     for block in range(len(curve_ends) - 1):
         begin, end = curve_ends[block], curve_ends[block + 1]
@@ -115,8 +115,8 @@ def add_bends(
         if begin < end or first < last:
             for k in range(0, sums.size, ROWS):
                 put_lanes(sums, k, of_all(_ZERO))
-            _add_curves(begin, end, curved, curves, n, cell, share, sums)
-            _add_surfaces(first, last, pairs, surfaces, n, row, column, part, sums)
+            _add_curves(begin, end, n, bends, room)
+            _add_surfaces(first, last, n, bends, room)
             for r in range(n):
                 at = r * width + block * HEADS
                 own = widened(folded(lanes(sums, r * SINGLES)))

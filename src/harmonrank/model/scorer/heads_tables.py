@@ -4,9 +4,10 @@ Given its context a head is linear in the coordinates but for curves and surface
 has a record of numbers; what bends has tables of its own.
 """
 
-__all__ = ["HeadTables"]
+__all__ = ["ContextRecords", "CoordinateCells", "HeadTables"]
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,52 @@ from harmonrank.model.scorer.head_room import aligned
 from harmonrank.support.simd import SINGLES
 
 
+class CoordinateCells(NamedTuple):
+    """The scale of each score as cells of equal width.
+
+    Attributes:
+        low: (M,) lower end of the grid.
+        per_unit: (M,) cells per unit.
+        table: Lower end and step of each cell, flat.
+        straight: (M,) whether the coordinate is the logit.
+    """
+
+    low: np.ndarray
+    per_unit: np.ndarray
+    table: np.ndarray
+    straight: np.ndarray
+
+    @classmethod
+    def of(cls, map_: Coordinate) -> "CoordinateCells":
+        """Lay a coordinate out."""
+        cells = map_.table.shape[1] - 1
+        grid = np.linspace(map_.low, map_.high, cells + 1, axis=1)
+        straight = (map_.table == grid).all(axis=1) & (map_.below == 1) & (map_.above == 1)
+        width = (map_.high - map_.low) / cells
+        per_unit = np.divide(1.0, width, out=np.zeros(len(width)), where=width > 0)
+        # Beyond the grid are two more cells, of the outer slopes.
+        below, above = (map_.below * width)[:, None], (map_.above * width)[:, None]
+        ends = np.concatenate([map_.table[:, :1] - below, map_.table], axis=1)
+        steps = np.concatenate([below, np.diff(map_.table, axis=1), above], axis=1)
+        return cls(map_.low, per_unit, np.stack([ends, steps], axis=2).reshape(-1), straight)
+
+
+class ContextRecords(NamedTuple):
+    """What scoring looks up of some contexts.
+
+    Attributes:
+        record: How many numbers a context has.
+        columns: Of its linear map.
+        numbers: The records, one after the other.
+        unit: (M,) what a coordinate is multiplied with to be an input of the residual.
+    """
+
+    record: int
+    columns: int
+    numbers: np.ndarray
+    unit: np.ndarray
+
+
 @dataclass(frozen=True)
 class HeadTables:
     """The tables of fitted heads, but for those of the contexts, which may be too many.
@@ -26,7 +73,7 @@ class HeadTables:
         heads: What they are made of.
         width: Columns of a context's linear map: logits, and surprises where they are used.
         record: Numbers per context.
-        coordinate: Lower end of the grid, cells per unit, table, and whether the map is 1:1.
+        coordinate: Of the scores.
         unit: (M,) what a coordinate is multiplied with to be an input of the residual.
         bends: Curves and surfaces.
     """
@@ -34,7 +81,7 @@ class HeadTables:
     heads: Heads
     width: int
     record: int
-    coordinate: tuple[np.ndarray, ...]
+    coordinate: CoordinateCells
     unit: np.ndarray
     bends: Bends
 
@@ -45,7 +92,7 @@ class HeadTables:
         width = 2 * M if bends.last >= M else M
         inputs = 0 if bends.last < 0 else M if bends.last < M else 3 * M
         unit = heads.standard(np.zeros((1, len(heads.slots)), np.int64))[0]
-        coordinate = _coordinate(heads.coordinate)
+        coordinate = CoordinateCells.of(heads.coordinate)
         return cls(heads, width, (1 + M) * width + inputs, coordinate, unit, bends)
 
     @property
@@ -80,8 +127,8 @@ class HeadTables:
         width, rows = _lanes(self.width), 1 + len(self.heads.theta)
         return rows * width + _lanes(self.record - rows * self.width)
 
-    def records(self, contexts: np.ndarray) -> np.ndarray:
-        """Return the records of some contexts for the kernels, one after the other.
+    def records(self, contexts: np.ndarray) -> ContextRecords:
+        """Return the records of some contexts for the kernels.
 
         Each row of a map begins a cache line, and heads are in the order of `Bends`.
         """
@@ -95,21 +142,8 @@ class HeadTables:
         rows[:, :, :M] = maps[:, :, self.bends.heads]
         rows[:, :, M : self.width] = maps[:, :, M:]
         records[:, (1 + M) * width :][:, : self.record - end] = plain[:, end:]
-        return flat
+        return ContextRecords(self.padded, self.width, flat, self.unit)
 
 
 def _lanes(size: int) -> int:
     return -(-size // SINGLES) * SINGLES
-
-
-def _coordinate(map_: Coordinate) -> tuple[np.ndarray, ...]:
-    cells = map_.table.shape[1] - 1
-    grid = np.linspace(map_.low, map_.high, cells + 1, axis=1)
-    straight = (map_.table == grid).all(axis=1) & (map_.below == 1) & (map_.above == 1)
-    width = (map_.high - map_.low) / cells
-    per_unit = np.divide(1.0, width, out=np.zeros(len(width)), where=width > 0)
-    # Each cell is its lower end and its step; beyond the grid are two more, of the outer slopes.
-    below, above = (map_.below * width)[:, None], (map_.above * width)[:, None]
-    ends = np.concatenate([map_.table[:, :1] - below, map_.table], axis=1)
-    steps = np.concatenate([below, np.diff(map_.table, axis=1), above], axis=1)
-    return map_.low, per_unit, np.stack([ends, steps], axis=2).reshape(-1), straight
