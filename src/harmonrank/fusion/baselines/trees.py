@@ -4,7 +4,7 @@ __all__ = ["Trees"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class Trees:
         given = tuple(getattr(self, field.name) for field in fields(self))
 
         def work(part: int) -> None:
-            _score(*given, features, edges[part], edges[part + 1], p)  # type: ignore
+            _score(edges[part], edges[part + 1], given, features, p)
 
         each_part(work, len(edges) - 1)
         return p
@@ -147,9 +147,9 @@ def _tree(lines: Mapping[str, str]) -> dict[str, np.ndarray]:
 
 
 @kernel
-def _score(  # type: ignore[no-untyped-def]
-    first, root, feature, threshold, bits, words, left, right, leaf, sets, x, low, high, p
-):
+def _score(low: int, high: int, trees: Any, x: Any, p: Any) -> None:
+    """Write the probabilities of some rows; `trees` are the fields of `Trees`."""
+    first, root, feature, threshold, bits, words, left, right, leaf, sets = trees
     for i in range(low, high):
         for m in range(len(first) - 1):
             total = 0.0

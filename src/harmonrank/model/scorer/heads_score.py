@@ -93,7 +93,7 @@ class HeadScorer:
         tables = self._tables
         flat = np.ascontiguousarray(scores).reshape(-1)
         rows = flat, np.ascontiguousarray(codes, np.int32).reshape(-1), slots
-        looked_up = tuple(map(tuple, (tables.coordinate, records, tables.bends)))
+        coordinates, contexts, bends = tuple(tables.coordinate), tuple(records), tuple(tables.bends)
         out = p.reshape(-1), fused, effective
         edges = edges_of(len(scores), _PART_ROWS if len(scores) < _MANY_ROWS else _LARGE_PART)
 
@@ -102,7 +102,8 @@ class HeadScorer:
                 room = self._rooms.pop()
             except IndexError:  # All are in use by other threads.
                 room = HeadRoom.of(scores.shape[1], tables.width)
-            score_rows(edges[part], edges[part + 1], rows, *looked_up, out, tuple(room))
+            low, high = edges[part], edges[part + 1]
+            score_rows(low, high, rows, coordinates, contexts, bends, out, tuple(room))
             self._rooms.append(room)
 
         each_part(work, len(edges) - 1)

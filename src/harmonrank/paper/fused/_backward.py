@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._forward import fuse_rows
-from harmonrank.paper.fused._rows import aligned, load_rows, place_codes
+from harmonrank.paper.fused._rows import NetworkTables, Room, aligned, load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
-from harmonrank.support.kernel import lane_function, lane_kernel
+from harmonrank.support.kernel import lane_function, record_kernel
 from harmonrank.support.parallel import claim, edges_of, finish, in_parallel
 from harmonrank.support.simd import ROWS, SINGLES, double_lanes, item, lanes, put_lanes, row_lanes
 from harmonrank.support.simd_maths import of_all, transpose, widened
@@ -27,10 +27,7 @@ _STEP_ROWS = 1024  # Some part of a tenth of a millisecond.
 
 
 @lane_function
-def derive_rows(
-    M: int, F: int, d: int, ask: bool, smooth: bool, cell: Array, u: Array, A: Array,
-    own: Array, s: Array, D: Array, J: Array, start: int,
-) -> None:  # fmt: skip
+def derive_rows(start: int, network: Any, room: Any, D: Array, J: Array) -> None:
     """Write ∂s/∂(x, y, z, …) of every objective and ∂s/∂u into J, one row after the other.
 
     These are eqs. 9, 10 and 11 of docs/kernels.md; ∂s/∂A, eq. 7 of docs/kernels.md, is never kept.
@@ -38,6 +35,8 @@ def derive_rows(
     fields there. What is never written is the derivative of what is added as it is, 1, and of
     nothing, 0. Sums are kept in registers, each written once.
     """
+    M, F, d, ask = network.M, network.F, network.d, network.ask
+    cell, A, own, s = room.cell, room.A, room.own, room.s
     wide = -(-F // SINGLES) * SINGLES
     for i in range(M):  # p_i and one over the sum of A_i become ∂s/∂(A o)_i and ∂s/∂(A c)_i
         to_o = row_lanes(own, (3 * M + i) * ROWS) * row_lanes(own, (5 * M + i) * ROWS)
@@ -46,12 +45,12 @@ def derive_rows(
         put_lanes(own, (5 * M + i) * ROWS, to_c if ask else of_all(_ZERO))
     for j in range(M):
         _derive_token(j, M, F, wide, d, ask, cell, A, own, D)
-        if smooth:
+        if network.smooth:
             _derive_gate(j, M, F, wide, cell, own, D)
     for f in range(d):  # Without self-attention α is zero by itself.
         _derive_attention(f, M, F, wide, d, cell, A, D)
     if ask:
-        _derive_question(M, F, wide, d, cell, u, own, D)
+        _derive_question(M, F, wide, d, cell, room.u, own, D)
     width = len(D) // ROWS
     for k in range(0, width, SINGLES):
         for half in range(0, ROWS, SINGLES):
@@ -116,7 +115,7 @@ def _derive_question(
         put_lanes(D, (M * wide + f) * ROWS, to_u)
 
 
-@lane_kernel
+@record_kernel
 def step_parts(
     claims: Array, who: int, rows: Any, D: Array, J: Array, fused: Array, network: Any, room: Any
 ) -> None:
@@ -136,25 +135,21 @@ def step_parts(
         network: `Tables.network`.
         room: The fields of a `Room`.
     """
-    edges, index, codes, shares = rows
-    first, cells, contexts, M, F, d, W, attend, ask, smooth, bias = network
-    place, share, cell, u, A, own, s, turned = room
+    edges, network, room = rows[0], NetworkTables(*network), Room(*room)
     while True:
         part = claim(claims, who, len(edges) - 1)
         if part >= len(edges) - 1:
             return
         for start in range(edges[part], edges[part + 1], ROWS):
-            place_codes(codes, shares, index, start, M, first, smooth, place, share, turned)
-            load_rows(
-                place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned
-            )
-            fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
-            derive_rows(M, F, d, ask, smooth, cell, u, A, own, s, D, J, start)
-            put_lanes(fused, start, row_lanes(s, 0))
+            place_codes(start, rows, network, room)
+            load_rows(network, room)
+            fuse_rows(network, room)
+            derive_rows(start, network, room, D, J)
+            put_lanes(fused, start, row_lanes(room.s, 0))
         finish(claims)
 
 
-@lane_kernel
+@record_kernel
 def scatter_parts(
     claims: Array, who: int, rows: Any, slope: Array, J: Array, M: int, first: Array, smooth: bool,
     sums: Any,
@@ -176,32 +171,24 @@ def scatter_parts(
         sums: `cells`, (parts, rows of the table, wide), and `contexts`, (parts, rows of the table,
             asked), both flat, a row being filled up to a multiple of eight numbers; wide, asked.
     """
-    (edges, index, codes, shares), (cells, contexts, wide, asked) = rows, sums
-    parts = len(edges) - 1
+    parts = len(rows[0]) - 1
     while True:
         part = claim(claims, who, parts)
         if part >= parts:
             return
-        of_cells, of_contexts = part * (len(cells) // parts), part * (len(contexts) // parts)
-        _scatter_cells(
-            edges[part], edges[part + 1], index, codes, shares, slope, J, M, first, smooth, cells,
-            of_cells, wide, asked,
-        )  # fmt: skip
-        _scatter_contexts(
-            edges[part], edges[part + 1], index, codes, slope, J, M, first, contexts, of_contexts,
-            wide, asked,
-        )  # fmt: skip
+        _scatter_cells(part, rows, slope, J, M, first, smooth, sums)
+        _scatter_contexts(part, rows, slope, J, M, first, sums)
         finish(claims)
 
 
 @lane_function
 def _scatter_cells(
-    low: int, high: int, index: Array, codes: Array, shares: Array, slope: Array, J: Array, M: int,
-    first: Array, smooth: bool, cells: Array, of_cells: int, wide: int, asked: int,
-) -> None:  # fmt: skip
+    part: int, rows: Any, slope: Array, J: Array, M: int, first: Array, smooth: bool, sums: Any
+) -> None:
     """Add to the row of each score, or divide between the two rows that are mixed."""
-    columns = len(first)
-    for row in range(low, high):
+    (edges, index, codes, shares), (cells, _, wide, asked) = rows, sums
+    columns, of_cells = len(first), part * (len(cells) // (len(edges) - 1))
+    for row in range(edges[part], edges[part + 1]):
         i, own = item(index, row), row * (M * wide + asked)
         for m in range(M):
             k = of_cells + (item(first, m) + item(codes, i * columns + m)) * wide
@@ -216,12 +203,12 @@ def _scatter_cells(
 
 @lane_function
 def _scatter_contexts(
-    low: int, high: int, index: Array, codes: Array, slope: Array, J: Array, M: int, first: Array,
-    contexts: Array, of_contexts: int, wide: int, asked: int,
-) -> None:  # fmt: skip
+    part: int, rows: Any, slope: Array, J: Array, M: int, first: Array, sums: Any
+) -> None:
     """Add to the row of each feature's code; without features to the constant row."""
-    columns = len(first)
-    for row in range(low, high):
+    (edges, index, codes, _), (_, contexts, wide, asked) = rows, sums
+    columns, of_contexts = len(first), part * (len(contexts) // (len(edges) - 1))
+    for row in range(edges[part], edges[part + 1]):
         i, own = item(index, row), row * (M * wide + asked) + M * wide
         for f in range(0, asked, SINGLES):
             more = widened(item(slope, row) * lanes(J, own + f))

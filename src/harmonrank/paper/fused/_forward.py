@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused._folding import WeightVector
-from harmonrank.paper.fused._rows import load_rows, place_scores
+from harmonrank.paper.fused._rows import NetworkTables, Room, load_rows, place_scores
 from harmonrank.paper.fused._tables import MOST_CODES, Tables, check_shapes, unknown_code
-from harmonrank.support.kernel import lane_function, lane_kernel
+from harmonrank.support.kernel import lane_function, record_kernel
 from harmonrank.support.parallel import each_part
 from harmonrank.support.simd import ROWS, SINGLES, put_lanes, row_lanes
 from harmonrank.support.simd_maths import exponential, larger, of_all, sigmoid
@@ -35,17 +35,16 @@ _FILLED = 2 * ROWS
 
 
 @lane_function
-def fuse_rows(
-    M: int, F: int, d: int, attend: bool, ask: bool, smooth: bool, bias: Any, cell: Array, u: Array,
-    A: Array, own: Array, s: Array,
-) -> None:  # fmt: skip
+def fuse_rows(network: Any, room: Any) -> None:
     """Fuse: s = bias + Σ_m l_m + s1 with s1 = Σ_i p_i o_i."""
-    total = of_all(bias)
+    M, F, d, attend, ask = network.M, network.F, network.d, network.attend, network.ask
+    cell, u, own, s = room.cell, room.u, room.own, room.s
+    total = of_all(network.bias)
     if not ask:
         total = total + row_lanes(u, 0)
     for m in range(M):
         last = (m * F + F - 1) * ROWS
-        if smooth:  # l = g κ + t with the gate g = σ(q)
+        if network.smooth:  # l = g κ + t with the gate g = σ(q)
             g = sigmoid(row_lanes(cell, last - 2 * ROWS))
             put_lanes(own, (4 * M + m) * ROWS, g)
             total = total + g * row_lanes(cell, last - ROWS)
@@ -56,7 +55,7 @@ def fuse_rows(
                 h = h + row_lanes(u, f * ROWS) * row_lanes(cell, (m * F + f) * ROWS)
         put_lanes(own, m * ROWS, h)
     for i in range(M):
-        _hear(i, 2 * d if ask else 2 * d + i, M, F, d, attend, cell, A, own)
+        _hear(i, 2 * d if ask else 2 * d + i, M, F, d, attend, cell, room.A, own)
     voices = _voices(M, ask, own)
     put_lanes(s, 0, total + voices)
     put_lanes(s, ROWS, voices)
@@ -109,7 +108,7 @@ def _voices(M: int, ask: bool, own: Array) -> Any:
     return voices * inverse
 
 
-@lane_kernel
+@record_kernel
 def score_rows(
     begin: int, end: int, rows: Any, fused: Array, strange: Array, knotted: Any, network: Any,
     room: Any,
@@ -128,17 +127,12 @@ def score_rows(
         network: `Tables.network`.
         room: The fields of a `Room`.
     """
-    (scores, context, columns), (sizes, knots, inner) = rows, knotted
-    first, cells, contexts, M, F, d, W, attend, ask, smooth, bias = network
-    place, share, cell, u, A, own, s, turned = room
+    network, room = NetworkTables(*network), Room(*room)
     for start in range(begin, end, ROWS):
-        place_scores(
-            scores, context, start, columns, M, first, sizes, knots, inner, smooth, place, share,
-            strange,
-        )  # fmt: skip
-        load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
-        fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
-        put_lanes(fused, start, row_lanes(s, 0))
+        place_scores(start, rows, knotted, network, room, strange)
+        load_rows(network, room)
+        fuse_rows(network, room)
+        put_lanes(fused, start, row_lanes(room.s, 0))
 
 
 def covers(config: NetworkConfig) -> bool:

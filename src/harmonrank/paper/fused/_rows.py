@@ -4,7 +4,7 @@ A number has sixteen neighbouring places, one for each row, so that all sixteen 
 instruction at once (`support.simd`). A row's result does not depend on the other fifteen.
 """
 
-__all__ = ["Room", "aligned", "load_rows", "place_codes", "place_scores", "turn"]
+__all__ = ["NetworkTables", "Room", "aligned", "load_rows", "place_codes", "place_scores", "turn"]
 
 from typing import Any, NamedTuple
 
@@ -28,6 +28,22 @@ Array = NDArray[Any]
 _LINE = 64  # Bytes of a cache line.
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
+
+
+class NetworkTables(NamedTuple):
+    """What a kernel is told of a network; see `Tables`."""
+
+    first: Array
+    cells: Array  # flat
+    contexts: Array  # flat
+    M: int  # objectives
+    F: int  # fields of a cell
+    d: int  # width of a token
+    W: int  # numbers of a context
+    attend: bool
+    ask: bool
+    smooth: bool
+    bias: Any
 
 
 class Room(NamedTuple):
@@ -73,15 +89,15 @@ def turn(rows: Array, first: int, step: int, fields: Array, to: int) -> None:
 
 
 @lane_function
-def load_rows(
-    place: Array, share: Array, cells: Array, contexts: Array, M: int, features: int, F: int,
-    W: int, smooth: bool, cell: Array, u: Array, turned: Array,
-) -> None:  # fmt: skip
+def load_rows(network: Any, room: Any) -> None:
     """Fetch the table rows; u is the constant row plus one row per context feature.
 
     Eight fields are loaded at a time. Those after the last belong to the next objective, whose own
     are written later, or to nobody.
     """
+    first, cells, contexts = network.first, network.cells, network.contexts
+    M, F, W, smooth = network.M, network.F, network.W, network.smooth
+    place, share, cell, u, turned = room.place, room.share, room.cell, room.u, room.turned
     for m in range(M):
         for f in range(0, F, SINGLES):
             for r in range(ROWS):
@@ -94,21 +110,20 @@ def load_rows(
     for f in range(0, W, SINGLES):
         for r in range(ROWS):
             row = lanes(contexts, f)
-            for m in range(M, M + features):
+            for m in range(M, len(first)):
                 row = row + lanes(contexts, item(place, m * ROWS + r) * W + f)
             put_lanes(turned, r * SINGLES, row)
         turn(turned, 0, SINGLES, u, f * ROWS)
 
 
 @lane_function
-def place_codes(
-    codes: Array, shares: Array, index: Array, start: int, M: int, first: Array, smooth: bool,
-    place: Array, share: Array, turned: Array,
-) -> None:  # fmt: skip
+def place_codes(start: int, rows: Any, network: Any, room: Any) -> None:
     """Write the places of coded rows, and the shares of the table rows after them.
 
     Beyond the last row that one is repeated: whoever counts the rows leaves it out.
     """
+    _, index, codes, shares = rows
+    first, M, place, share, turned = network.first, network.M, room.place, room.share, room.turned
     columns, last = len(first), len(index) - 1
     for c in range(0, columns, SINGLES):
         for r in range(ROWS):
@@ -117,7 +132,7 @@ def place_codes(
         turn(turned, 0, SINGLES, place, c * ROWS)
     for m in range(columns):
         put_lanes(place, m * ROWS, row_lanes(place, m * ROWS) + item(first, m))
-    for c in range(0, M if smooth else 0, SINGLES):
+    for c in range(0, M if network.smooth else 0, SINGLES):
         for r in range(ROWS):
             i = item(index, start + r if start + r < last else last)
             put_lanes(turned, r * SINGLES, lanes(shares, i * M + c))
@@ -126,13 +141,14 @@ def place_codes(
 
 @lane_function
 def place_scores(
-    scores: Array, context: Array, start: int, columns: int, M: int, first: Array, sizes: Array,
-    knots: Array, inner: Array, smooth: bool, place: Array, share: Array, strange: Array,
-) -> None:  # fmt: skip
+    start: int, rows: Any, knotted: Any, network: Any, room: Any, strange: Array
+) -> None:
     """Write the places of raw scores and context codes; count codes that have none as strange.
 
     The context may have more columns than the network looks at.
     """
+    (scores, context, columns), (sizes, knots, inner) = rows, knotted
+    first, M, place, share = network.first, network.M, room.place, room.share
     for m in range(0, len(first) - M, SINGLES):
         turn(context, start * columns + m, columns, place, (M + m) * ROWS)
     for m in range(M, len(first)):
@@ -144,7 +160,7 @@ def place_scores(
     for m in range(0, M, SINGLES):
         turn(scores, start * M + m, M, share, m * ROWS)
     for m in range(M):
-        _search(m, M, knots, inner, smooth, np.int32(item(first, m)), place, share)
+        _search(m, M, knots, inner, network.smooth, np.int32(item(first, m)), place, share)
 
 
 @lane_function

@@ -131,8 +131,8 @@ class Tables:
         return self.sizes, self.knots.reshape(-1), self.inner.reshape(-1)
 
     @property
-    def network(self) -> tuple[Any, Any, Any, int, int, int, int, bool, bool, bool, Any]:
-        """What a kernel is told of the network; arrays are flat."""
+    def network(self) -> tuple[Any, ...]:
+        """The fields of `NetworkTables`."""
         c, (_, fields), (_, asked) = self.config, self.cells.shape, self.contexts.shape
         sizes = (c.objectives, fields, self.width, asked)
         switches = (c.self_attention, c.cross_attention, self.smooth)
