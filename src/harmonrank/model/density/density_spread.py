@@ -29,24 +29,31 @@ if TYPE_CHECKING:
 
 _RIDGE = 50.0
 _STEPS = 50
-# Nats that another step would gain.
-_ENOUGH = 0.01
+_CONSTANT = -27.0  # Below this log variance a score never varies: there is no likeliest spread.
+# Nats per row that another step would gain: variances are then right to half a percent. Of few rows
+# so many nats in all.
+_ENOUGH, _LEAST_ENOUGH = 1e-5, 0.01
 
 
 def with_spread(
-    parts: "Blocks[DensitySums]", density: Density, shift: np.ndarray, steady: np.ndarray | None
+    parts: "Blocks[DensitySums]",
+    density: Density,
+    rows: float,
+    shift: np.ndarray,
+    steady: np.ndarray | None,
 ) -> Density:
     """Return a density of which means and covariance are known with its variances by context.
 
     Args:
         parts: Moments, block by block.
         density: With a spread of 0.
+        rows: The weight of all.
         shift: (M,) from the origin of the moments to the mean of all rows.
         steady: (M,) the steady part, if it is known.
     """
     if not len(density.mean):
         return density
-    free = steady is None
+    free, constant = steady is None, density.log_variance < _CONSTANT
 
     def at(theta: np.ndarray) -> Density:
         spread = np.ascontiguousarray(theta[:, :-1].T)
@@ -57,10 +64,11 @@ def with_spread(
 
     def propose(theta: np.ndarray, there: Likelihood) -> Step | None:
         step, gain = _step(theta, there, free)
-        if gain.max() < _ENOUGH:
+        step[constant], gain[constant] = 0.0, 0.0
+        if gain.max() < max(_ENOUGH * rows, _LEAST_ENOUGH):
             return None
         target = theta + step
-        target[:, -1] = np.clip(target[:, -1], 0.0, MOST_STEADY)
+        target[:, -1] = np.clip(target[:, -1], 0.0, MOST_STEADY)  # of its rounding
         return Step(target, _penalty, False)
 
     start = np.column_stack([density.spread.T, density.steady if steady is None else steady])
@@ -79,20 +87,23 @@ def _step(theta: np.ndarray, there: Likelihood, free: bool) -> tuple[np.ndarray,
     slope[:, :-1] -= _RIDGE * theta[:, :-1]
     effects = np.arange(theta.shape[1] - 1)
     curvature[:, effects, effects] += _RIDGE
-    step = _solved(slope, curvature) if free else np.zeros_like(slope)
-    ahead = step[:, -1]
-    # A steady part that would leave its bounds stays, and effects take the step that is theirs.
-    held = (steady <= 0) & (ahead <= 0) | (steady >= MOST_STEADY) & (ahead >= 0) | (not free)
-    if held.any():
-        step[held, :-1] = _solved(slope[held, :-1], curvature[held, :-1, :-1])
-        step[held, -1] = 0.0
-    return step, 0.25 * (slope * step).sum(axis=1)
-
-
-def _solved(slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     # Where effects are 0 nothing tells the steady part, which then stays.
-    level = curvature + 1e-6 * np.eye(slope.shape[1])
-    step: np.ndarray = np.linalg.solve(level, slope[:, :, None])[:, :, 0]
+    curvature += 1e-6 * np.eye(theta.shape[1])
+    step = _solved(curvature, slope)
+    aim = np.clip(steady + step[:, -1], 0.0, MOST_STEADY) if free else steady
+    # Where the steady part would leave its bounds it ends there, and effects go to what is then
+    # their top.
+    held = aim != steady + step[:, -1]
+    if held.any():
+        step[held, -1] = (aim - steady)[held]
+        pull = slope[held, :-1] - curvature[held, :-1, -1] * step[held, -1:]
+        step[held, :-1] = _solved(curvature[held, :-1, :-1], pull)
+    bent = np.einsum("mi,mij,mj->m", step, curvature, step)
+    return step, 0.5 * ((slope * step).sum(axis=1) - 0.5 * bent)
+
+
+def _solved(curvature: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    step: np.ndarray = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
     return step
 
 
