@@ -65,7 +65,7 @@ def test_a_saved_model_is_the_same(log, model, tmp_path):
     test = log[1][:2_000]
     model.save(tmp_path / "model")
     again = hr.load(tmp_path / "model")
-    assert again.optimises == "requests"
+    assert again.fuser.optimises == "requests"
     assert repr(again) == "HarmonRank(optimise='requests')"
     np.testing.assert_array_equal(again.score(test), model.score(test))
     assert again.effective_weights == model.effective_weights

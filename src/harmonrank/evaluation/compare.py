@@ -22,6 +22,7 @@ from harmonrank.evaluation.runs import Runs
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import METHODS, Method, installed_methods, method_class
 from harmonrank.fusion.drift.measurement import drift_between
+from harmonrank.fusion.method import measured
 from harmonrank.fusion.position import corrected
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.position_quality import PositionCorrection
@@ -284,7 +285,7 @@ class _Fits:
             as_fitted = method.evaluate(self.exam, k=self.k) if self.recalibrate else None
             scorer = method.recalibrated(self.exam) if self.recalibrate else method
             fused = scorer.score(self.exam)
-            quality = method.measured(fused, self.exam, k=self.k)
+            quality = measured(method, fused, self.exam, k=self.k)
             entry = entry_of(method.name, fused, self.exam, quality, seconds, as_fitted)
             return self.whole.exact(entry, scorer), scorer
         except Exception as error:

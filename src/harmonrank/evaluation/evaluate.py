@@ -15,6 +15,7 @@ from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.method import measured
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.upstream import missing_of
 from harmonrank.support.table import Table
@@ -128,7 +129,7 @@ def evaluate(
     log.require_both_classes("evaluated")
     counted = log.counted()
     fused = model.score(counted, **asked)
-    quality = model.measured(fused, counted, **asked, k=k)
+    quality = measured(model, fused, counted, **asked, k=k)
     entries = [Entry(model.name, None, quality)]
     merged = model.schema.weights_with(weights)
     if ranked is not None:

@@ -12,7 +12,6 @@ from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.paper.config import ObjectiveConfig
 from harmonrank.paper.methods.neural import NETWORK_TRAITS, NetworkMethod, TrainedNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
-from harmonrank.support.extras import needs_extras
 from harmonrank.support.options import Count, Positive, Rate, Width
 
 if TYPE_CHECKING:
@@ -97,11 +96,3 @@ class HarmonRankNetwork(NetworkMethod):
     """
 
     Config = NetworkMethodConfig
-
-    @property
-    def network(self) -> "ObjectiveNetwork":
-        """The network in PyTorch, with the fitted weights."""
-        state = self.state
-        with needs_extras("The network itself"):
-            network: ObjectiveNetwork = state.network
-        return network

@@ -17,6 +17,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
+from harmonrank.fusion.method import changed
 from harmonrank.fusion.position import corrected
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
@@ -82,7 +83,9 @@ class Sums:
         fitted = model.fitted.grown(encoder, running.prevalence)
         if log.rows >= _REFERENCE_ROWS:
             fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
-        newer = HarmonRank.assembled(model.schema, fitted, DefaultFit(running.heads))
+        newer = changed(
+            HarmonRank(), schema=model.schema, fitted=fitted, state=DefaultFit(running.heads)
+        )
         return type(self)(newer, running)
 
     def recalibrated(self, rows: Log) -> Self:
