@@ -19,6 +19,7 @@ from harmonrank.fusion.baselines.ridge_kernels import (
     add_values,
     probabilities,
 )
+from harmonrank.support.logistic import log_likelihoods
 from harmonrank.support.newton import Likelihood, Step, maximise
 from harmonrank.support.parallel import each_part, edges_of
 
@@ -91,12 +92,7 @@ def log_loss(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> np.ndarra
     >>> log_loss(np.array([[0.5], [0.5]]), np.array([[1], [0]]), np.ones(2)).round(4)
     array([0.6931])
     """
-    if labels.dtype.kind == "f":
-        near = np.clip(p, 1e-300, 1 - 1e-16)
-        gains = labels * np.log(near) + (1 - labels) * np.log1p(-near)
-        return np.asarray(-(weight @ gains) / weight.sum())
-    right = np.where(labels > 0, p, 1 - p)
-    losses: np.ndarray = -(weight @ np.log(np.maximum(right, 1e-300))) / weight.sum()
+    losses: np.ndarray = -(weight @ log_likelihoods(p, labels)) / weight.sum()
     return losses
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import sigmoid_of
 from harmonrank.support.parallel import each_part, edges_of
 from harmonrank.support.storage.arrays import Array
 
@@ -167,4 +168,4 @@ def _score(low: int, high: int, trees: Any, x: Any, p: Any) -> None:
                             goes_left = (sets[bits[at] + word] >> (code % _WORD)) & 1 > 0
                     at = left[at] if goes_left else right[at]
                 total += leaf[-1 - at]
-            p[i, m] = 1.0 / (1.0 + np.exp(-total))
+            p[i, m] = sigmoid_of(total)
