@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from harmonrank.model.scorer import bend_kernels, heads_kernels
+from harmonrank.model.scorer import curve_kernels, heads_kernels
 from harmonrank.support.kernel import _modules, record_kernel
 
 _HELPER = """
@@ -79,10 +79,10 @@ def test_a_kernel_is_compiled_again_when_what_it_is_made_of_changes(tell, tmp_pa
 
 
 def test_intrinsics_and_records_count_as_what_a_kernel_is_made_of():
-    made_of = _modules(vars(bend_kernels), {})
+    made_of = _modules(vars(curve_kernels), {})
     assert {"harmonrank.support.simd", "harmonrank.support.simd_maths"} < set(made_of)
     made_of = _modules(vars(heads_kernels), {})
-    assert {f"harmonrank.model.scorer.{name}" for name in ("bends", "head_room")} < set(made_of)
+    assert {f"harmonrank.model.scorer.{name}" for name in ("curves", "head_room")} < set(made_of)
 
 
 def test_no_references_are_counted_in_a_kernel_of_records():

@@ -86,8 +86,8 @@ class MarginalScorer:
         x, w = _rule()
         spread = np.exp(-np.sqrt((tilt**2).sum(axis=2))[:, :, None] * x)  # (pairs, M, nodes)
         sway = np.exp(-(tilt @ normal_points(M).T))  # (pairs, M, points)
-        bends = tables.bends.last >= 0
-        records = tuple(tables.records(contexts)) if bends else ()
+        curved = tables.curves.last >= 0
+        records = tuple(tables.records(contexts)) if curved else ()
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
         completed = places, of_row, pair, root, normal_points(M)
@@ -96,11 +96,11 @@ class MarginalScorer:
             low, high = edges[part], edges[part + 1]
             _integrate(
                 low, high, places, of_row, pair, intercept, slope, spread, w,
-                sway if bends else sway[:, :, :0], p, straight,
+                sway if curved else sway[:, :, :0], p, straight,
             )  # fmt: skip
-            if bends:
+            if curved:
                 room = HeadRoom.of(M, tables.width)
-                average_rows(low, high, completed, records, tuple(tables.bends), bent, tuple(room))
+                average_rows(low, high, completed, records, tuple(tables.curves), bent, tuple(room))
                 _shift(low, high, straight, bent, p)
 
         each_part(work, len(edges) - 1)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.scorer.bend_kernels import add_bends, find_cells
-from harmonrank.model.scorer.bends import Bends
+from harmonrank.model.scorer.curve_kernels import add_curves_and_surfaces, find_cells
+from harmonrank.model.scorer.curves import Curves
 from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
 from harmonrank.model.scorer.head_room import BLOCK, HeadRoom
 from harmonrank.model.scorer.heads_tables import ContextRecords, CoordinateCells
@@ -45,7 +45,7 @@ def _turn(rows: Any, first: int, width: int, n: int, M: int, columns: Any) -> No
 
 
 @lane_function
-def _bend(n: int, coordinates: Any, room: Any) -> None:
+def _look_up(n: int, coordinates: Any, room: Any) -> None:
     """Replace logits by coordinates: look their cells up and add the share of a step."""
     low, per_unit, table = coordinates.low, coordinates.per_unit, coordinates.table
     straight, x, cell = coordinates.straight, room.x, room.cell
@@ -68,9 +68,10 @@ def _bend(n: int, coordinates: Any, room: Any) -> None:
 def _apply(n: int, contexts: Any, room: Any) -> None:
     """Write the numbers of each row that are linear in its coordinates, given its context."""
     context, x, maps = room.context, room.x, room.maps
-    table, M, width = contexts.numbers, len(contexts.unit), maps.size // BLOCK
+    table, record, M = contexts.numbers, contexts.record, len(contexts.unit)
+    width = maps.size // BLOCK
     for r in range(n):
-        k = item(context, r) * contexts.record
+        k = item(context, r) * record
         for w in range(0, width - SINGLES, 2 * SINGLES):
             total, other = double_lanes(table, k + w), double_lanes(table, k + w + SINGLES)
             for j in range(M):
@@ -112,12 +113,12 @@ def _inputs(n: int, contexts: Any, room: Any) -> None:
 
 
 @lane_function
-def _add_residual(n: int, contexts: Any, bends: Any, room: Any) -> None:
-    """Add what bends to the logits of the linear map."""
+def _add_residual(n: int, contexts: Any, curves: Any, room: Any) -> None:
+    """Add curves and surfaces to the logits of the linear map."""
     M = len(contexts.unit)
     _inputs(n, contexts, room)
-    find_cells(2 * M + 1 if contexts.columns > M else M, bends, room)
-    add_bends(n, bends, room)
+    find_cells(2 * M + 1 if contexts.columns > M else M, curves, room)
+    add_curves_and_surfaces(n, curves, room)
 
 
 @lane_function
@@ -133,7 +134,7 @@ def _weigh(z: Any, effective: Any, x: Any) -> None:
 
 @record_kernel
 def score_rows(
-    begin: int, end: int, rows: Any, coordinates: Any, contexts: Any, bends: Any, out: Any,
+    begin: int, end: int, rows: Any, coordinates: Any, contexts: Any, curves: Any, out: Any,
     room: Any,
 ) -> None:  # fmt: skip
     """Write the probabilities of some rows, or their sum by effective weights.
@@ -147,24 +148,24 @@ def score_rows(
             those of all.
         coordinates: The fields of `CoordinateCells`.
         contexts: The fields of `ContextRecords`.
-        bends: The fields of `Bends`.
+        curves: The fields of `Curves`.
         out: Probabilities, flat, fused scores, and effective weights; one of the first is filled.
         room: The fields of `HeadRoom`.
     """
     (scores, codes, slots), (p, fused, effective) = rows, out
     coordinates, contexts = CoordinateCells(*coordinates), ContextRecords(*contexts)
-    bends, room = Bends(*bends), HeadRoom(*room)
-    context, x, z, maps, heads = room.context, room.x, room.z, room.maps, bends.heads
-    M, bent = len(contexts.unit), len(bends.curved) + len(bends.pairs) > 0
+    curves, room = Curves(*curves), HeadRoom(*room)
+    context, x, z, maps, heads = room.context, room.x, room.z, room.maps, curves.heads
+    M, curved = len(contexts.unit), len(curves.curved) + len(curves.pairs) > 0
     for first in range(begin, end, BLOCK):
         n = BLOCK if first + BLOCK < end else end - first
         _number(codes, slots, first, n, context)
         _turn(scores, first, M, n, M, x)
         take_logits(x)
-        _bend(n, coordinates, room)
+        _look_up(n, coordinates, room)
         _apply(n, contexts, room)
-        if bent:
-            _add_residual(n, contexts, bends, room)
+        if curved:
+            _add_residual(n, contexts, curves, room)
         _turn(maps, 0, maps.size // BLOCK, n, M, z)
         take_sigmoids(z)
         if len(effective):
@@ -179,7 +180,7 @@ def score_rows(
 
 @record_kernel
 def average_rows(
-    begin: int, end: int, completed: Any, contexts: Any, bends: Any, means: Any, room: Any
+    begin: int, end: int, completed: Any, contexts: Any, curves: Any, means: Any, room: Any
 ) -> None:
     """Write the mean probabilities of completions of some rows: places + root·point, each point.
 
@@ -191,13 +192,13 @@ def average_rows(
         completed: Places of the rows, the context and the pair of each, the roots of all pairs,
             and the points.
         contexts: The fields of `ContextRecords`.
-        bends: The fields of `Bends`.
+        curves: The fields of `Curves`.
         means: (rows, M), filled.
         room: The fields of `HeadRoom`.
     """
     places, of_row, pair, root, points = completed
-    contexts, bends, room = ContextRecords(*contexts), Bends(*bends), HeadRoom(*room)
-    context, x, z, maps, heads = room.context, room.x, room.z, room.maps, bends.heads
+    contexts, curves, room = ContextRecords(*contexts), Curves(*curves), HeadRoom(*room)
+    context, x, z, maps, heads = room.context, room.x, room.z, room.maps, curves.heads
     (K, M), rows = points.shape, BLOCK // points.shape[0]
     for first in range(begin, end, rows):
         n = (rows if first + rows < end else end - first) * K
@@ -209,7 +210,7 @@ def average_rows(
                 for j in range(m + 1):
                     x[m * BLOCK + r] += root[pair[i], m, j] * points[k, j]
         _apply(n, contexts, room)
-        _add_residual(n, contexts, bends, room)
+        _add_residual(n, contexts, curves, room)
         _turn(maps, 0, maps.size // BLOCK, n, M, z)
         take_sigmoids(z)
         for i in range(first, first + n // K):

@@ -47,7 +47,7 @@ class HeadScorer:
     def fuse(self, scores: np.ndarray, codes: np.ndarray, effective: np.ndarray) -> np.ndarray:
         """Return Σ_m effective_m p_m of each row."""
         fused = np.empty(len(scores))
-        self._run(_NONE, fused, effective[self._tables.bends.heads], scores, codes)
+        self._run(_NONE, fused, effective[self._tables.curves.heads], scores, codes)
         return fused
 
     def _run(
@@ -93,7 +93,11 @@ class HeadScorer:
         tables = self._tables
         flat = np.ascontiguousarray(scores).reshape(-1)
         rows = flat, np.ascontiguousarray(codes, np.int32).reshape(-1), slots
-        coordinates, contexts, bends = tuple(tables.coordinate), tuple(records), tuple(tables.bends)
+        coordinates, contexts, curves = (
+            tuple(tables.coordinate),
+            tuple(records),
+            tuple(tables.curves),
+        )
         out = p.reshape(-1), fused, effective
         edges = edges_of(len(scores), _PART_ROWS if len(scores) < _MANY_ROWS else _LARGE_PART)
 
@@ -103,7 +107,7 @@ class HeadScorer:
             except IndexError:  # All are in use by other threads.
                 room = HeadRoom.of(scores.shape[1], tables.width)
             low, high = edges[part], edges[part + 1]
-            score_rows(low, high, rows, coordinates, contexts, bends, out, tuple(room))
+            score_rows(low, high, rows, coordinates, contexts, curves, out, tuple(room))
             self._rooms.append(room)
 
         each_part(work, len(edges) - 1)

@@ -1,7 +1,7 @@
 """Head tables: what scoring looks up, laid out for the kernels.
 
 Given its context a head is linear in the coordinates but for curves and surfaces. So each context
-has a record of numbers; what bends has tables of its own.
+has a record of numbers; curves and surfaces have tables of their own.
 """
 
 __all__ = ["ContextRecords", "CoordinateCells", "HeadTables"]
@@ -14,7 +14,7 @@ import numpy as np
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.heads import Heads
-from harmonrank.model.scorer.bends import Bends
+from harmonrank.model.scorer.curves import Curves
 from harmonrank.model.scorer.head_room import aligned
 from harmonrank.support.simd import SINGLES
 
@@ -75,7 +75,7 @@ class HeadTables:
         record: Numbers per context.
         coordinate: Of the scores.
         unit: (M,) what a coordinate is multiplied with to be an input of the residual.
-        bends: Curves and surfaces.
+        curves: Curves and surfaces.
     """
 
     heads: Heads
@@ -83,17 +83,17 @@ class HeadTables:
     record: int
     coordinate: CoordinateCells
     unit: np.ndarray
-    bends: Bends
+    curves: Curves
 
     @classmethod
     def of(cls, heads: Heads) -> "HeadTables":
         """Lay out what scoring needs; surprises only if some curve or surface uses them."""
-        M, bends = len(heads.theta), Bends.of(heads.residual)
-        width = 2 * M if bends.last >= M else M
-        inputs = 0 if bends.last < 0 else M if bends.last < M else 3 * M
+        M, curves = len(heads.theta), Curves.of(heads.residual)
+        width = 2 * M if curves.last >= M else M
+        inputs = 0 if curves.last < 0 else M if curves.last < M else 3 * M
         unit = heads.standard(np.zeros((1, len(heads.slots)), np.int64))[0]
         coordinate = CoordinateCells.of(heads.coordinate)
-        return cls(heads, width, (1 + M) * width + inputs, coordinate, unit, bends)
+        return cls(heads, width, (1 + M) * width + inputs, coordinate, unit, curves)
 
     @property
     def made(self) -> int:
@@ -130,7 +130,7 @@ class HeadTables:
     def records(self, contexts: np.ndarray) -> ContextRecords:
         """Return the records of some contexts for the kernels.
 
-        Each row of a map begins a cache line, and heads are in the order of `Bends`.
+        Each row of a map begins a cache line, and heads are in the order of `Curves`.
         """
         plain = self.of_contexts(contexts)
         C, M, width = len(plain), len(self.heads.theta), _lanes(self.width)
@@ -139,7 +139,7 @@ class HeadTables:
         flat = aligned(C * self.padded, np.float64)
         records = flat.reshape(C, self.padded)
         rows = records[:, : (1 + M) * width].reshape(C, 1 + M, width)
-        rows[:, :, :M] = maps[:, :, self.bends.heads]
+        rows[:, :, :M] = maps[:, :, self.curves.heads]
         rows[:, :, M : self.width] = maps[:, :, M:]
         records[:, (1 + M) * width :][:, : self.record - end] = plain[:, end:]
         return ContextRecords(self.padded, self.width, flat, self.unit)

@@ -1,16 +1,16 @@
-"""Bend kernels: the curves and surfaces of a block of rows, four heads at a time (`Bends`).
+"""Curve kernels: the curves and surfaces of a block of rows, four heads at a time (`Curves`).
 
-Rows are the inner loop: the cells of two bends stay in the nearest cache, and no sum waits for
+Rows are the inner loop: the cells of two curves stay in the nearest cache, and no sum waits for
 another.
 """
 
-__all__ = ["add_bends", "find_cells"]
+__all__ = ["add_curves_and_surfaces", "find_cells"]
 
 from typing import Any
 
 import numpy as np
 
-from harmonrank.model.scorer.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
+from harmonrank.model.scorer.curves import CURVE_CELLS, HEADS, SURFACE_CELLS
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.support.kernel import lane_function
 from harmonrank.support.simd import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes
@@ -19,16 +19,16 @@ from harmonrank.support.simd_maths import folded, of_all, widened
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _CURVE_CELLS, _SURFACE_CELLS = np.float32(CURVE_CELLS), np.float32(SURFACE_CELLS)
 _LAST_CURVE, _LAST_SURFACE = np.int32(CURVE_CELLS - 1), np.int32(SURFACE_CELLS - 1)
-# Numbers of a cell, of a row of cells, and of a whole bend.
+# Numbers of a cell, of a row of cells, and of a whole curve or surface.
 _CURVE_CELL, _CURVE = np.int32(2 * HEADS), CURVE_CELLS * 2 * HEADS
 _SURFACE_CELL, _SURFACE_ROW = np.int32(4 * HEADS), np.int32(SURFACE_CELLS * 4 * HEADS)
 _SURFACE = SURFACE_CELLS * SURFACE_CELLS * 4 * HEADS
 
 
 @lane_function
-def find_cells(inputs: int, bends: Any, room: Any) -> None:
+def find_cells(inputs: int, curves: Any, room: Any) -> None:
     """Write where the cell of each input begins, and how far it is on the way through it."""
-    low, per_unit, v, cell, share = bends.low, bends.per_unit, room.v, room.cell, room.share
+    low, per_unit, v, cell, share = curves.low, curves.per_unit, room.v, room.cell, room.share
     row, column, part = room.row, room.column, room.part
     for i in range(inputs):
         own, pairs = slice(i * BLOCK, (i + 1) * BLOCK), slice(2 * i * BLOCK, 2 * (i + 1) * BLOCK)
@@ -59,20 +59,21 @@ def _cell(place: Any, last: Any) -> Any:
 
 
 @lane_function
-def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
+def _curve(cells: Any, start: int, cell: Any, share: Any, i: int) -> Any:
     """Return a and b·x of four heads, for input and row i."""
-    return lanes(curves, start + item(cell, i)) * pair_lanes(share, 2 * i)
+    return lanes(cells, start + item(cell, i)) * pair_lanes(share, 2 * i)
 
 
 @lane_function
-def _add_curves(begin: int, end: int, n: int, bends: Any, room: Any) -> None:
+def _add_curves(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
     """Add the curves of four heads, two at a time."""
-    curved, curves, cell, share, sums = bends.curved, bends.curves, room.cell, room.share, room.sums
+    curved, cells = curves.curved, curves.curve_cells
+    cell, share, sums = room.cell, room.share, room.sums
     for t in range(begin, end, 2):
         i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
         for r in range(n):
-            total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
-            total = total + _curve(curves, start + _CURVE, cell, share, j + r)
+            total = lanes(sums, r * SINGLES) + _curve(cells, start, cell, share, i + r)
+            total = total + _curve(cells, start + _CURVE, cell, share, j + r)
             put_lanes(sums, r * SINGLES, total)
 
 
@@ -85,9 +86,9 @@ def _surface(surfaces: Any, start: int, row: Any, column: Any, part: Any, i: int
 
 
 @lane_function
-def _add_surfaces(begin: int, end: int, n: int, bends: Any, room: Any) -> None:
+def _add_surfaces(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
     """Add the surfaces of four heads, two at a time."""
-    pairs, surfaces, sums = bends.pairs, bends.surfaces, room.sums
+    pairs, surfaces, sums = curves.pairs, curves.surface_cells, room.sums
     row, column, part = room.row, room.column, room.part
     for t in range(begin, end, 2):
         i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
@@ -100,14 +101,10 @@ def _add_surfaces(begin: int, end: int, n: int, bends: Any, room: Any) -> None:
 
 
 @lane_function
-def add_bends(n: int, bends: Any, room: Any) -> None:
+def add_curves_and_surfaces(n: int, curves: Any, room: Any) -> None:
     """Add all curves and surfaces to the logits, which `maps` begins with, in the same order."""
-    sums, maps, curve_ends, surface_ends = (
-        room.sums,
-        room.maps,
-        bends.curve_ends,
-        bends.surface_ends,
-    )
+    sums, maps = room.sums, room.maps
+    curve_ends, surface_ends = curves.curve_ends, curves.surface_ends
     width = maps.size // BLOCK
     for block in range(len(curve_ends) - 1):
         begin, end = curve_ends[block], curve_ends[block + 1]
@@ -115,8 +112,8 @@ def add_bends(n: int, bends: Any, room: Any) -> None:
         if begin < end or first < last:
             for k in range(0, sums.size, ROWS):
                 put_lanes(sums, k, of_all(_ZERO))
-            _add_curves(begin, end, n, bends, room)
-            _add_surfaces(first, last, n, bends, room)
+            _add_curves(begin, end, n, curves, room)
+            _add_surfaces(first, last, n, curves, room)
             for r in range(n):
                 at = r * width + block * HEADS
                 own = widened(folded(lanes(sums, r * SINGLES)))
