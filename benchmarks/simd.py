@@ -24,6 +24,7 @@ from harmonrank.paper.fused import _backward, _forward, _rows
 from harmonrank.support.simd import ROWS, SINGLES
 
 M, CONTEXTS, BENT = 5, 200, 8
+BLOCKS = 16  # In one call, so that its arguments cost little.
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
@@ -71,10 +72,12 @@ def of_records(function: Any) -> tuple[Any, Any]:
     loop = compiled(function, inline="always")
 
     def map_(n: int, contexts: Any, room: Any) -> None:
-        loop(n, ContextRecords(*contexts), HeadRoom(*room))
+        for _ in range(BLOCKS):
+            loop(n, ContextRecords(*contexts), HeadRoom(*room))
 
     def add(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
-        loop(begin, end, n, Curves(*curves), HeadRoom(*room))
+        for _ in range(BLOCKS):
+            loop(begin, end, n, Curves(*curves), HeadRoom(*room))
 
     return compiled(map_, _nrt=False), compiled(add, _nrt=False)
 
@@ -192,12 +195,12 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
     ours: Any = _rows._search
     found = many(ours.py_func), many(search)
     return {
-        "linear map of a context": (linear, plain_linear, mapped, BLOCK),
+        "linear map of a context": (linear, plain_linear, mapped, BLOCKS * BLOCK),
         "surfaces of four heads": (
             added,
             plain_added,
             (0, BENT, BLOCK, curves, tuple(room)),
-            BLOCK,
+            BLOCKS * BLOCK,
         ),
         "self-attention of a network": (*pair(_forward._hear, attend), given, ROWS),
         "search of 256 knots": (*found, (640, knots, knots, place, share), share.size),
