@@ -16,13 +16,15 @@ import numba
 import numpy as np
 from store import options, read, write
 
-from harmonrank.model.scorer import bend_kernels, heads_kernels
-from harmonrank.model.scorer.bends import HEADS, SURFACE_CELLS
+from harmonrank.model.scorer import curve_kernels, heads_kernels
+from harmonrank.model.scorer.curves import HEADS, SURFACE_CELLS, Curves
 from harmonrank.model.scorer.head_room import BLOCK, HeadRoom, aligned
+from harmonrank.model.scorer.heads_tables import ContextRecords
 from harmonrank.paper.fused import _backward, _forward, _rows
 from harmonrank.support.simd import ROWS, SINGLES
 
 M, CONTEXTS, BENT = 5, 200, 8
+BLOCKS = 16  # In one call, so that its arguments cost little.
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
@@ -33,7 +35,9 @@ def compiled(function: Callable[..., None], **more: Any) -> Any:
 # The default: the linear map of each row's context, and surfaces of four heads.
 
 
-def apply(context: Any, n: int, record: int, M: int, table: Any, x: Any, maps: Any) -> None:
+def apply(n: int, contexts: Any, room: Any) -> None:
+    context, x, maps = room.context, room.x, room.maps
+    table, record, M = contexts.numbers, contexts.record, len(contexts.unit)
     width = np.uint64(maps.size // BLOCK)
     for r in range(np.uint64(n)):
         k, to = np.uint64(context[r]) * np.uint64(record), r * width
@@ -46,17 +50,9 @@ def apply(context: Any, n: int, record: int, M: int, table: Any, x: Any, maps: A
                 maps[to + w] += number * table[k + w]
 
 
-def surfaces(
-    begin: int,
-    end: int,
-    pairs: Any,
-    cells: Any,
-    n: int,
-    row: Any,
-    column: Any,
-    part: Any,
-    sums: Any,
-) -> None:
+def surfaces(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
+    pairs, cells, sums = curves.pairs, curves.surface_cells, room.sums
+    row, column, part = room.row, room.column, room.part
     for t in range(begin, end):
         i, j = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK
         for r in range(n):
@@ -69,6 +65,21 @@ def surfaces(
                 sums[to + np.uint64(2) * h + np.uint64(1)] += y * (
                     cells[k + np.uint64(1)] + x * cells[k + far]
                 )
+
+
+def of_records(function: Any) -> tuple[Any, Any]:
+    """Return loops that are given plain tuples, whose types numba knows at once: map, surfaces."""
+    loop = compiled(function, inline="always")
+
+    def map_(n: int, contexts: Any, room: Any) -> None:
+        for _ in range(BLOCKS):
+            loop(n, ContextRecords(*contexts), HeadRoom(*room))
+
+    def add(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
+        for _ in range(BLOCKS):
+            loop(begin, end, n, Curves(*curves), HeadRoom(*room))
+
+    return compiled(map_, _nrt=False), compiled(add, _nrt=False)
 
 
 # Networks: attention of sixteen rows, the search of knots, and the sums of a backward pass.
@@ -135,13 +146,13 @@ def many(function: Any) -> Any:
 
 
 def scatter(
-    low: int, high: int, index: Any, codes: Any, shares: Any, slope: Any, J: Any, M: int,
-    first: Any, _smooth: bool, cells: Any, of_cells: int, wide: int, asked: int,
-) -> None:  # fmt: skip
-    for row in range(low, high):
+    _part: int, rows: Any, slope: Any, J: Any, M: int, first: Any, _smooth: bool, sums: Any
+) -> None:
+    (edges, index, codes, shares), (cells, _, wide, asked) = rows, sums
+    for row in range(edges[0], edges[1]):
         i, own = index[row], row * (M * wide + asked)
         for m in range(M):
-            k = np.uint64(of_cells + (first[m] + codes[i * len(first) + m]) * wide)
+            k = np.uint64((first[m] + codes[i * len(first) + m]) * wide)
             for f in range(np.uint64(wide)):
                 whole = slope[row] * J[np.uint64(own + m * wide) + f]
                 after = shares[i * M + m] * whole
@@ -154,9 +165,9 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
     rng, room = np.random.default_rng(0), HeadRoom.of(M, M)
     width, rows, F, d = SINGLES, 1024, 10, 2
     record = (1 + M) * width
-    table, x = aligned(CONTEXTS * record, np.float64), aligned(M * BLOCK, np.float64)
-    table[:], x[:] = rng.normal(size=table.size), rng.normal(size=x.size)
-    context = rng.integers(0, CONTEXTS, BLOCK)
+    table = aligned(CONTEXTS * record, np.float64)
+    table[:], room.x[:] = rng.normal(size=table.size), rng.normal(size=room.x.size)
+    room.context[:] = rng.integers(0, CONTEXTS, BLOCK)
     cells = aligned(BENT * SURFACE_CELLS**2 * 4 * HEADS, np.float32)
     cells[:] = rng.normal(size=cells.size)
     room.row[:] = rng.integers(0, SURFACE_CELLS, room.row.size) * SURFACE_CELLS * 4 * HEADS
@@ -173,24 +184,37 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
     slope, J = rng.normal(size=rows).astype(np.float32), aligned(rows * M * 16, np.float32)
     first, sums = np.arange(M) * 300, aligned((M * 300 + 1) * 16, np.float64)
     shares = rng.random(rows * M).astype(np.float32)
-    bent = (0, BENT, pairs, cells, BLOCK, room.row, room.column, room.part, room.sums)
+    none = np.empty(0)
+    curves = none, none, none, none, none, none, pairs, none, cells
+    parts: Any = heads_kernels._apply, curve_kernels._add_surfaces
+    (linear, _), (_, added) = (of_records(part.py_func) for part in parts)
+    (plain_linear, _), (_, plain_added) = (of_records(part) for part in (apply, surfaces))
     given = (0, 2 * d, M, F, d, True, cell, A, own)
-    added = (0, rows, index, codes, shares, slope, J, M, first, True, sums, 0, 16, 0)
-    mapped = (context, BLOCK, record, M, table, x, room.maps)
+    dealt, totals = (np.array([0, rows]), index, codes, shares), (sums, none, 16, 0)
+    mapped = BLOCK, (record, M, table, np.ones(M)), tuple(room)
     ours: Any = _rows._search
     found = many(ours.py_func), many(search)
     return {
-        "linear map of a context": (*pair(heads_kernels._apply, apply), mapped, BLOCK),
-        "surfaces of four heads": (*pair(bend_kernels._add_surfaces, surfaces), bent, BLOCK),
+        "linear map of a context": (linear, plain_linear, mapped, BLOCKS * BLOCK),
+        "surfaces of four heads": (
+            added,
+            plain_added,
+            (0, BENT, BLOCK, curves, tuple(room)),
+            BLOCKS * BLOCK,
+        ),
         "self-attention of a network": (*pair(_forward._hear, attend), given, ROWS),
         "search of 256 knots": (*found, (640, knots, knots, place, share), share.size),
-        "sums of a backward pass": (*pair(_backward._scatter_cells, scatter), added, rows),
+        "sums of a backward pass": (
+            *pair(_backward._scatter_cells, scatter),
+            (0, dealt, slope, J, M, first, True, totals),
+            rows,
+        ),
     }
 
 
 def pair(ours: Any, plain: Any) -> tuple[Any, Any]:
-    """Return a part of kernels, compiled by itself, and a plain loop."""
-    return compiled(ours.py_func), compiled(plain)
+    """Return a part of kernels, compiled by itself as they are, and a plain loop."""
+    return compiled(ours.py_func, _nrt=False), compiled(plain)
 
 
 def measured(

@@ -11,6 +11,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
 from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
+from harmonrank.fusion.method import changed
 from harmonrank.metrics import auc, auc_sum_interval, expected_grouped_auc
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
@@ -35,7 +36,7 @@ def known_sweep(p, weights=None):
     table = pl.DataFrame(columns)
     fit = PrevalenceWeights().fit(table, schema)
     endless = replace(fit.fitted, prevalence=p.mean(axis=0).round(12))  # as if of endless rows
-    model = PrevalenceWeights.assembled(schema, endless, fit.state)
+    model = changed(fit, schema=schema, fitted=endless)
     return Sweep.of(model, table)
 
 

@@ -11,6 +11,7 @@ from harmonrank.data import read_log
 from harmonrank.evaluation.frontier import Sweep, frontier_of, refits_of
 from harmonrank.evaluation.frontier._sweep import simplex_grid, weights_to_try
 from harmonrank.fusion import method_class
+from harmonrank.fusion.method import measured
 from harmonrank.metrics import auc, grouped_auc, hypervolume, pareto_front, value_at_k
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.worlds import world
@@ -189,7 +190,7 @@ def test_feedback_counts_as_if_every_place_had_been_looked_at(model, train, sche
     areas = [quality.auc[name].estimate for name in THREE]
     np.testing.assert_allclose(found.auc.figures[0], areas)
     worth = dict.fromkeys(THREE, 1.0)
-    value = placed.measured(placed.score(table), Sweep.of(placed, table).log, value=worth, k=2)
+    value = measured(placed, placed.score(table), Sweep.of(placed, table).log, value=worth, k=2)
     assert found.events.figures[0].sum() == pytest.approx(value.value.mean)
 
 

@@ -14,6 +14,7 @@ from check_method import SCHEMA, after_a_swap, planted, quick
 from harmonrank.fusion import METHODS
 from harmonrank.fusion.baselines.closed_form import ClosedForm
 from harmonrank.fusion.baselines.formula_search import FormulaGrid
+from harmonrank.fusion.method import changed
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.support.errors import ExportError, UsageError
 from harmonrank.support.storage.files import sha256
@@ -172,7 +173,7 @@ def with_everything(model):
 
 
 def with_heads(model, heads):
-    return type(model).assembled(model.schema, model.fitted, replace(model.state, heads=heads))
+    return changed(model, state=replace(model.state, heads=heads))
 
 
 def test_curves_surfaces_and_bent_coordinates_are_exported(tmp_path):

@@ -94,3 +94,29 @@ def test_a_dict_does_for_a_schema():
     assert as_dict.schema == SCHEMA
     board = hr.compare(train, PARTS, "closed-form", test=test).board
     assert [entry.name for entry in board.entries] == ["closed-form"]
+
+
+SHOWN = [
+    *(
+        "aligned",
+        "at",
+        "config",
+        "contributions",
+        "corrections",
+        "drift",
+        "effective_weights",
+        "evaluate",
+    ),
+    *("explain", "fit", "is_aligned", "name", "points", "prevalence", "probabilities", "rank"),
+    *("recalibrated", "reweighted", "save", "schema", "score", "score_request", "strict"),
+    *("unaligned", "valued", "with_point"),
+]
+OF_NETWORKS = {"health", "history", "network"}
+
+
+def test_a_model_shows_what_a_user_calls_and_nothing_else():
+    for name in METHODS:
+        shown = {one for one in dir(method_class(name)()) if not one.startswith("_")}
+        more = shown - set(SHOWN)
+        assert set(SHOWN) <= shown
+        assert more in (set(), OF_NETWORKS, {*OF_NETWORKS, "attention", "updated"})

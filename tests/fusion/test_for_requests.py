@@ -68,7 +68,7 @@ def test_a_saved_model_is_the_same(log, model, tmp_path):
     test = log[1][:2_000]
     model.save(tmp_path / "model")
     again = hr.load(tmp_path / "model")
-    assert again.optimises == "requests"
+    assert again.fuser.optimises == "requests"
     assert repr(again) == "HarmonRank()"
     np.testing.assert_array_equal(again.score(test), model.score(test))
     assert again.effective_weights == model.effective_weights
@@ -145,13 +145,13 @@ def test_values_per_event_are_worth_the_same_in_every_request(log, model):
     np.testing.assert_allclose(model.score(test, value={"like": 2.0}), expected)
     train, _, schema = log
     valued = replace(schema, value={"like": 1.0})
-    assert hr.HarmonRank().fit(train[:20_000], valued).optimises == "all"
+    assert hr.HarmonRank().fit(train[:20_000], valued).fuser.optimises == "all"
 
 
 def test_requests_of_one_row_tell_nothing(log):
     train, _, schema = log
     lonely = train[:20_000].with_columns(request_id=pl.int_range(20_000))
-    assert hr.HarmonRank().fit(lonely, schema).optimises == "all"
+    assert hr.HarmonRank().fit(lonely, schema).fuser.optimises == "all"
 
 
 def test_one_request_that_holds_all_rows_breaks_nothing(log):

@@ -3,6 +3,7 @@ import pytest
 
 from harmonrank.data import read_log
 from harmonrank.fusion import load
+from harmonrank.fusion.method import changed
 from harmonrank.paper.methods.neural_methods import Mbce
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
@@ -21,10 +22,10 @@ def model():
 
 
 def test_an_update_follows_a_change_of_upstream(model):
-    changed = QKVIDEO.with_upstream(["click", "long_view"], a=0.3, b=-2.0)
-    exam = rows(changed, seed=2)
+    replaced = QKVIDEO.with_upstream(["click", "long_view"], a=0.3, b=-2.0)
+    exam = rows(replaced, seed=2)
     before = model.evaluate(exam).auc_sum.estimate
-    newer = model.updated(rows(changed, seed=3), passes=4)
+    newer = model.updated(rows(replaced, seed=3), passes=4)
     assert newer.evaluate(exam).auc_sum.estimate > before
     assert model.evaluate(exam).auc_sum.estimate == before
 
@@ -62,9 +63,9 @@ def test_rows_of_one_class_tell_no_prevalence(model, tmp_path):
 
 
 def test_drift_counts_from_the_rows_of_a_new_reference(model):
-    changed = QKVIDEO.with_upstream(["click"], a=1.0, b=-2.0)
-    exam = rows(changed, seed=2)
+    replaced = QKVIDEO.with_upstream(["click"], a=1.0, b=-2.0)
+    exam = rows(replaced, seed=2)
     assert "p_click" in model.drift(exam).moved
-    newer = model.with_fitted(model.fitted.referred_to(rows(changed, seed=3)))
+    newer = changed(model, fitted=model.fitted.referred_to(rows(replaced, seed=3)))
     assert newer.drift(exam).moved == ()
     assert np.array_equal(newer.score(exam), model.score(exam))

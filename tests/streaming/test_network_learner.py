@@ -6,6 +6,7 @@ import pytest
 from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour, stored
 from scipy.stats import spearmanr
 
+from harmonrank.fusion.method import changed
 from harmonrank.model.density.spread import Spread
 from harmonrank.streaming import LearnerSettings, new_learner
 
@@ -138,7 +139,7 @@ def test_after_a_swap_earlier_rows_are_replayed_with_the_new_scores(opened):
 def test_a_recalibrated_network_that_learned_on_scores_as_before(opened):
     """Drift then counts from newer rows, and scores still come to where they were learned."""
     told = opened.recalibrated(batch(50, 20_000, SWAPPED)).model
-    again = told.with_fitted(told.fitted.referred_to(batch(52, 20_000, SWAPPED)))
+    again = changed(told, fitted=told.fitted.referred_to(batch(52, 20_000, SWAPPED)))
     test = batch(53, 5000, SWAPPED)
     one, other = (expected(model, test) for model in (told, again))
     assert np.abs(one - other).mean() < 0.002

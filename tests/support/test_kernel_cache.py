@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from harmonrank.model.scorer import bend_kernels
-from harmonrank.support.kernel import _modules
+from harmonrank.model.scorer import curve_kernels, heads_kernels
+from harmonrank.support.kernel import _modules, record_kernel
 
 _HELPER = """
 from harmonrank.support.kernel import kernel
@@ -77,9 +78,24 @@ def test_a_kernel_is_compiled_again_when_what_it_is_made_of_changes(tell, tmp_pa
     assert tell(5, "x * 3.0")[:2] == (8.0, 0)
 
 
-def test_intrinsics_count_as_what_a_kernel_is_made_of():
-    made_of = _modules(vars(bend_kernels), {})
+def test_intrinsics_and_records_count_as_what_a_kernel_is_made_of():
+    made_of = _modules(vars(curve_kernels), {})
     assert {"harmonrank.support.simd", "harmonrank.support.simd_maths"} < set(made_of)
+    made_of = _modules(vars(heads_kernels), {})
+    assert {f"harmonrank.model.scorer.{name}" for name in ("curves", "head_room")} < set(made_of)
+
+
+def test_no_references_are_counted_in_a_kernel_of_records():
+    @record_kernel
+    def total(given):
+        added = 0.0
+        for i in range(given[0].size):
+            added += given[0][i]
+        return added
+
+    assert total((np.arange(4.0),)) == 6.0
+    (code,) = total.inspect_llvm().values()
+    assert "NRT_" not in code
 
 
 def test_kernels_work_where_nothing_can_be_written(tell, tmp_path):

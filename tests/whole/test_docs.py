@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 import tomllib
 from importlib import import_module
 from shutil import copytree
@@ -10,6 +11,8 @@ from shutil import copytree
 import click
 import pytest
 
+import harmonrank as hr
+from check_method import SCHEMA, planted
 from harmonrank.fusion import METHODS
 from pages import PAGES, README, ROOT, TOO_LONG, Reader, blocks, commands
 from tally import table_rows
@@ -124,6 +127,19 @@ def test_linked_files_exist(page):
         assert (page.parent / target).exists(), target
 
 
+SOURCES = [
+    f"/{path.relative_to(ROOT).as_posix()}"
+    for folder in ("src", "lab", "tests", "examples", "benchmarks")
+    for path in (ROOT / folder).rglob("*.py")
+]
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
+def test_every_file_of_code_that_a_page_names_is_there(page):
+    for name in re.findall(r"`([\w./-]+\.py)`", page.read_text("utf-8")):
+        assert any(path.endswith(f"/{name}") for path in SOURCES), name
+
+
 @pytest.mark.parametrize(
     ("page", "before", "file"),
     [
@@ -222,17 +238,43 @@ def test_the_design_page_names_every_package_and_every_layer_in_order():
             assert f"`{name}`" in named, name
 
 
-def test_the_walks_of_a_fit_and_of_a_request_name_what_is_there():
+def walks():
+    """Return the stops of a fit and of a request that the design page lists, in order."""
     text = (ROOT / "docs" / "design.md").read_text("utf-8")
-    fit, request = (part.split("## ")[0] for part in text.split("stop by stop\n")[1:])
-    for walk, most in ((fit, 25), (request, 12)):
-        stops = re.findall(r"^\| \d+ \| `([\w.]+)`", walk, re.MULTILINE)
-        assert 8 < len(stops) <= most
-        for stop in stops:
-            parts = stop.split(".")
-            size = next(
-                n for n, part in enumerate(parts) if part[0].isupper() or n == len(parts) - 1
-            )
-            found = import_module("harmonrank." + ".".join(parts[:size]))
-            for name in parts[size:]:
-                found = getattr(found, name)
+    for part in text.split("stop by stop\n")[1:]:
+        yield re.findall(r"^\| \d+ \| `([\w.]+)`", part.split("## ")[0], re.MULTILINE)
+
+
+def stop_of(name):
+    """Return what a stop names: a function, a method or a class."""
+    parts = name.split(".")
+    size = next(n for n, part in enumerate(parts) if part[0].isupper() or n == len(parts) - 1)
+    place = import_module("harmonrank." + ".".join(parts[:size]))
+    for part in parts[size:]:
+        place = getattr(place, part)
+    return place
+
+
+def codes_called(call):
+    """Return what a call gives, and the code of every function that it enters, in order."""
+    entered = []
+    sys.setprofile(lambda frame, event, _: event == "call" and entered.append(frame.f_code))
+    try:
+        return call(), entered
+    finally:
+        sys.setprofile(None)
+
+
+def test_a_fit_and_a_request_stop_where_the_walks_say():
+    fit, request = walks()
+    assert 8 < len(fit) <= 25
+    assert 8 < len(request) <= 12
+    model, of_fit = codes_called(lambda: hr.HarmonRank().fit(planted(), SCHEMA))
+    given = [[0.1, 0.2]] * 3, {"hour": 1, "age": "b"}
+    _, of_request = codes_called(lambda: model.score_request(*given))
+    for stops, entered in ((fit, of_fit), (request, of_request)):
+        left = iter(entered)
+        for stop in map(stop_of, stops):
+            if not hasattr(stop, "py_func"):  # A compiled loop leaves no trace.
+                function = stop.__init__ if isinstance(stop, type) else stop
+                assert function.__code__ in left, stop

@@ -110,3 +110,13 @@ def test_the_oldest_versions_that_are_tested_are_the_bounds_that_are_promised():
     assert {name: re.sub(r"(\.0)+$", "", version) for name, version in tested.items()} == {
         name: re.sub(r"(\.0)+$", "", version) for name, version in bounds.items()
     }
+
+
+def test_a_kernel_has_a_dozen_arguments_at_most():
+    kinds = ("kernel", "simd_function")
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                decorators = [getattr(name, "id", "") for name in node.decorator_list]
+                if any(name.endswith(kinds) for name in decorators):
+                    assert len(node.args.args) <= 12, f"{path.name}: {node.name}"

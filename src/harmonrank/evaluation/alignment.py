@@ -11,6 +11,7 @@ import numpy as np
 from harmonrank.data import Source
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.fusion import Method
+from harmonrank.fusion.method import changed
 from harmonrank.metrics import spearman
 from harmonrank.support.table import Column, Table, Tabular
 
@@ -74,7 +75,7 @@ def align(model: Method, table: Source, like: Method | str, *, at: str | None = 
     }
     # Weights that a point has in the model stay the point's.
     kept = replace(model.fitted, maps=new.fitted.maps)
-    return Alignment(model.with_fitted(kept), scores)
+    return Alignment(changed(model, fitted=kept), scores)
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> float:

@@ -23,6 +23,7 @@ from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import METHODS, Method, installed_methods, method_class
 from harmonrank.fusion.drift.measurement import drift_between
 from harmonrank.fusion.influence import influence_of
+from harmonrank.fusion.method import measured
 from harmonrank.fusion.position import corrected
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.position_quality import PositionCorrection
@@ -293,7 +294,7 @@ class _Fits:
             blind = replace(self.test, labels=None)
             scorer = method.recalibrated(blind) if self.recalibrate else method
             fused = scorer.score(self.test)
-            quality = method.measured(fused, self.test, k=self.k)
+            quality = measured(method, fused, self.test, k=self.k)
             entry = entry_of(method.name, fused, self.test, quality, seconds, as_fitted, k=self.k)
             return self.whole.exact(entry, scorer, moved=not self.baseline), scorer
         except Exception as error:

@@ -15,6 +15,7 @@ from harmonrank.evaluation.entry import Entry, drawn_of
 from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.method import measured
 from harmonrank.fusion.quality.areas import exactly_known
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.upstream import missing_of
@@ -138,7 +139,7 @@ def evaluate(
     log.require_both_classes("evaluated")
     counted = log.counted()
     fused = model.score(counted, **asked)
-    quality = model.measured(fused, counted, **asked, k=k)
+    quality = measured(model, fused, counted, **asked, k=k)
     merged = model.schema.weights_with(weights)
     # Thousands of AUCs over all rows are worth their time where there is something to compare, or
     # where the truth has no other intervals.

@@ -101,7 +101,7 @@ def partitioned_quality(
         exact_auc_sum=None if exact is None else float(objective_weights @ exact),
         ceiling=ceiling,
         requests=within,
-        optimises=model.optimises,
+        optimises=model.fuser.optimises,
     )
 
 

@@ -26,6 +26,7 @@ from harmonrank.fusion.drift.reference import RECENT_ROWS, Recalibration, Refere
 from harmonrank.fusion.kinds import Kinds
 from harmonrank.fusion.weights import Points
 from harmonrank.support.errors import DataError
+from harmonrank.support.logistic import sigmoid
 from harmonrank.support.storage.arrays import LARGEST, Array
 
 FEWEST = 1000
@@ -71,7 +72,7 @@ class ScoreMap:
                     f"All rows have one score of {whose} model, so there is nothing to align; use "
                     "other rows."
                 )
-        levels = 1 / (1 + np.exp(-np.linspace(-_FARTHEST, _FARTHEST, _KNOTS)))
+        levels = sigmoid(np.linspace(-_FARTHEST, _FARTHEST, _KNOTS))
         x, y = np.quantile(new, levels), np.quantile(running, levels)
         # Of a score that many rows share, the middle of what they become.
         knots = np.unique(x)

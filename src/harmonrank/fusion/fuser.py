@@ -30,6 +30,7 @@ class Fuser:
         traits: What the method can do.
         fitted: What every model keeps.
         state: What the method has learned.
+        optimises: Which AUC the fit is for, over "all" rows or within "requests".
     """
 
     name: str
@@ -37,6 +38,7 @@ class Fuser:
     traits: Traits
     fitted: Fitted
     state: State
+    optimises: str = "all"
 
     def weights(
         self, weights: Mapping[str, float] | None = None, value: Mapping[str, float] | None = None

@@ -61,22 +61,24 @@ class DefaultFit:
 
     def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the probability of each objective, (rows, M), averaged over what is missing."""
-        codes = _of_rows(codes, len(scores))
         p = self._scorer.probabilities(scores, codes)
         rows = _incomplete(scores)
         if len(rows):
-            p[rows] = self._marginal.probabilities(scores[rows], codes[rows])
+            p[rows] = self._averaged(scores, codes, rows)
         return p
 
     def fused(self, scores: np.ndarray, codes: np.ndarray, per_unit: np.ndarray) -> np.ndarray:
         """Return Σ_m per_unit_m p_m of each row."""
-        codes = _of_rows(codes, len(scores))
         fused = self._scorer.fuse(scores, codes, per_unit)
         rows = _incomplete(scores)
         if len(rows):
-            p = self._marginal.probabilities(scores[rows], codes[rows])
-            fused[rows] = weighted_sum(p, per_unit)
+            fused[rows] = weighted_sum(self._averaged(scores, codes, rows), per_unit)
         return fused
+
+    def _averaged(self, scores: np.ndarray, codes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the probabilities of rows that miss a score."""
+        own = codes if len(codes) == 1 else codes[rows]
+        return self._marginal.probabilities(scores[rows], own)
 
     def recalibrated(
         self,
@@ -161,11 +163,6 @@ def _for_requests(unseen: "OutOfFold", rows: TrainingRows) -> RequestWeights | N
         return None
     sign = np.where(rows.weights < 0, -1.0, 1.0)
     return fit_request_weights(p, some.request, some.labels, sign, some.weight, unseen.fold)
-
-
-def _of_rows(codes: np.ndarray, rows: int) -> np.ndarray:
-    """Return the codes of each row, where all rows share one context too."""
-    return codes if len(codes) == rows else np.repeat(codes, rows, axis=0)
 
 
 def _incomplete(scores: np.ndarray) -> np.ndarray:

@@ -1,12 +1,12 @@
 """Method: a way to fuse with all that stands around it."""
 
-__all__ = ["Method"]
+__all__ = ["Method", "changed", "measured", "with_points_of"]
 
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -35,8 +35,12 @@ from harmonrank.support.options import (
     checked_seed,
 )
 
+M = TypeVar("M", bound="Method")
+
 Named = Mapping[str, float]
 """Numbers by the name of an objective."""
+
+_PARTS = {"Config", "fitted", "fuser", "state", "training", "traits"}
 
 
 class Method(Estimator):
@@ -88,15 +92,18 @@ class Method(Estimator):
     @property
     def fuser(self) -> Fuser:
         """The model as a function of arrays."""
-        return Fuser(self.name, self.schema, self.traits, self.fitted, self._state)
+        return Fuser(self.name, self.schema, self.traits, self.fitted, self._state, self._optimises)
 
     @property
-    def optimises(self) -> str:
-        """Which AUC the fit is for: over "all" rows, or within "requests"."""
+    def _optimises(self) -> str:
         asked = getattr(self.config, "optimise", "all")
         if asked != "auto":
             return str(asked)
         return "all" if getattr(self._state, "request_weights", None) is None else "requests"
+
+    def __dir__(self) -> list[str]:
+        """What a user calls; other rooms know the parts of a model too."""
+        return sorted(set(super().__dir__()) - _PARTS)
 
     def fit(
         self,
@@ -142,15 +149,6 @@ class Method(Estimator):
             self.config, blocks, selection, run
         )
         return self
-
-    @classmethod
-    def assembled(
-        cls, schema: Schema, fitted: Fitted, state: State, options: Mapping[str, Any] | None = None
-    ) -> Self:
-        """Return a fitted model of parts that were learned elsewhere, from a stream say."""
-        model = cls(**(options or {}))
-        model._schema, model._fitted, model._state = schema, fitted, state
-        return model
 
     def score(
         self, table: Source, *, weights: Named | None = None, value: Named | None = None
@@ -236,31 +234,7 @@ class Method(Estimator):
         """
         log = evaluation_log(table, self.schema)
         fused = self.score(log, weights=weights, value=value)
-        return self.measured(fused, log, weights, value, k=k)
-
-    def measured(
-        self,
-        fused: np.ndarray,
-        log: Log,
-        weights: Named | None = None,
-        value: Named | None = None,
-        *,
-        k: int = 10,
-    ) -> Quality:
-        """Return the quality of fused scores that were made with these weights or values."""
-        counts = self.schema.weights_with(weights)
-        quality = quality_of(fused, log, counts, self.prevalence)
-        if self.optimises != "all":
-            effective = self.fuser.effective(Weights(counts))
-            quality = replace(quality, effective_weights=effective, optimises=self.optimises)
-        worth = self.schema.values_with(value)
-        if worth is None:
-            return quality
-        return replace(
-            quality,
-            effective_weights=self.fuser.effective(self.fuser.weights(weights, value)),
-            value=value_of(fused, log, worth, k, ranked=weights is None),
-        )
+        return measured(self, fused, log, weights, value, k=k)
 
     def probabilities(self, table: Source) -> np.ndarray:
         """Return the calibrated probability of each objective, (rows, objectives).
@@ -327,7 +301,7 @@ class Method(Estimator):
         """
         self.fuser.require_probabilities("change its weights")
         name, whole = checked_point(self.schema, name, weights)
-        return self.with_fitted(self.fitted.with_points({**self.points, name: whole}))
+        return changed(self, fitted=self.fitted.with_points({**self.points, name: whole}))
 
     def at(self, point: str) -> Self:
         """Return this model with the weights of an operating point in place of those of its fit."""
@@ -338,17 +312,17 @@ class Method(Estimator):
         self.fuser.require_probabilities("change its weights")
         vector = self.schema.weights_with(weights)
         whole = dict(zip(self.schema.names, vector.tolist(), strict=True))
-        return self.under(replace(self.schema, weights=whole, value={}))
+        return changed(self, schema=replace(self.schema, weights=whole, value={}))
 
     def valued(self, value: Named) -> Self:
         """Return this model ranking by what events are worth; others are as in the schema."""
         self.fuser.weights(None, value)  # refuses what cannot be
         worth = {**self.schema.value, **value}
-        return self.under(replace(self.schema, weights={}, value=worth))
+        return changed(self, schema=replace(self.schema, weights={}, value=worth))
 
     def strict(self) -> Self:
         """Return this model as one that refuses rows with missing scores."""
-        return self.under(replace(self.schema, missing="error"))
+        return changed(self, schema=replace(self.schema, missing="error"))
 
     @property
     def is_aligned(self) -> bool:
@@ -378,11 +352,11 @@ class Method(Estimator):
         counts = np.ones(len(own), bool) if log.sample_weight is None else log.sample_weight > 0
         curve = ScoreMap.between(own[counts], theirs[counts])
         maps = (*plain.fitted.maps, AlignedMap(self.fuser.weights().counted, curve))
-        return self.with_fitted(replace(self.fitted, maps=maps))
+        return changed(self, fitted=replace(self.fitted, maps=maps))
 
     def unaligned(self) -> Self:
         """Return this model with scores as its method makes them, at the weights that it has."""
-        return self.with_fitted(self.fitted.without_map(self.fuser.weights().counted))
+        return changed(self, fitted=self.fitted.without_map(self.fuser.weights().counted))
 
     def drift(self, table: Source) -> Drift:
         """Report how far each score column has moved since the fit, given the context.
@@ -428,29 +402,17 @@ class Method(Estimator):
 
     def _recalibrated(self, log: Log, share: np.ndarray) -> Self:
         state, own = self.state, hasattr(self.state, "recalibrated")
-        changed = self.with_fitted(self.fitted.moved_to(log, share, matched=not own))
         if own:
             codes = self.fitted.codes(log)
-            changed._state = state.recalibrated(log.scores, codes, log.sample_weight, share)
-        return changed
+            state = state.recalibrated(log.scores, codes, log.sample_weight, share)
+        fitted = self.fitted.moved_to(log, share, matched=not own)
+        return changed(self, fitted=fitted, state=state)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model as a folder that `harmonrank.load` reads."""
         from harmonrank.fusion.saved import save
 
         save(self, path, overwrite=overwrite)
-
-    def with_fitted(self, fitted: Fitted) -> Self:
-        """Return this model with other parts around its state."""
-        changed = copy(self)
-        changed._fitted = fitted
-        return changed
-
-    def under(self, schema: Schema) -> Self:
-        """Return this model under a schema with other weights, values or rules."""
-        changed = copy(self)
-        changed._schema = schema
-        return changed
 
     def _to_score(self, table: Source) -> Log:
         """Read rows to score, of which there may be none."""
@@ -469,3 +431,57 @@ class Method(Estimator):
                 )
         if schema.value:
             require_probabilities(self.name, self.traits, "rank by value")
+
+
+def changed(
+    model: M, *, schema: Schema | None = None, fitted: Fitted | None = None, state: State = None
+) -> M:
+    """Return a model with other parts, as of a stream; those that are left out stay.
+
+    Args:
+        model: It need not be fitted, if all parts are given.
+        schema: Another schema of the same columns.
+        fitted: What every model keeps.
+        state: What the method itself has learned.
+    """
+    other = copy(model)
+    other._schema = model._schema if schema is None else schema
+    other._fitted = model._fitted if fitted is None else fitted
+    other._state = model._state if state is None else state
+    return other
+
+
+def measured(
+    model: Method,
+    fused: np.ndarray,
+    log: Log,
+    weights: Named | None = None,
+    value: Named | None = None,
+    *,
+    k: int = 10,
+) -> Quality:
+    """Return the quality of a model's fused scores, made with these weights or values."""
+    schema, fuser = model.schema, model.fuser
+    counts = schema.weights_with(weights)
+    quality = quality_of(fused, log, counts, model.prevalence)
+    if fuser.optimises != "all":
+        effective = fuser.effective(Weights(counts))
+        quality = replace(quality, effective_weights=effective, optimises=fuser.optimises)
+    worth = schema.values_with(value)
+    if worth is None:
+        return quality
+    return replace(
+        quality,
+        effective_weights=fuser.effective(fuser.weights(weights, value)),
+        value=value_of(fused, log, worth, k, ranked=weights is None),
+    )
+
+
+def with_points_of(model: M, other: Method) -> M:
+    """Return a model with the operating points of one of the same objectives as well.
+
+    Its own points win. A method that can have none, or has other objectives, stays as it is.
+    """
+    if not model.traits.probabilities or model.schema.names != other.schema.names:
+        return model
+    return changed(model, fitted=model.fitted.with_points({**other.points, **model.points}))

@@ -20,7 +20,7 @@ import harmonrank
 from harmonrank.data import ContextEncoder, Schema
 from harmonrank.fusion.catalogue import method_class
 from harmonrank.fusion.fitted import Fitted
-from harmonrank.fusion.method import Method
+from harmonrank.fusion.method import Method, changed
 from harmonrank.support.errors import (
     DataError,
     DependencyError,
@@ -119,8 +119,8 @@ def _folder(path: Any) -> Path:
 
 
 def _restored(path: Path, document: _Document) -> Method:
-    method = method_class(document.method)
-    kind: Any = method(**document.config).config.state
+    model = method_class(document.method)(**document.config)
+    kind: Any = model.config.state
     schema = Schema.from_dict(document.schema)
     # How many codes each context feature has decides how large arrays are.
     M, slots = len(schema.names), ContextEncoder.from_dict(document.fitted.get("encoder")).slots
@@ -141,7 +141,7 @@ def _restored(path: Path, document: _Document) -> Method:
         raise DataError("the method learned other context values than the model has")
     if hasattr(state, "check"):
         state.check(M, slots)
-    model = method.assembled(schema, fitted.with_points({}), state, document.config)
+    model = changed(model, schema=schema, fitted=fitted.with_points({}), state=state)
     for name, weights in fitted.points.items():
         model = model.with_point(name, weights)
     return model

@@ -7,7 +7,6 @@ __all__ = [
     "fit_weights",
     "point_of",
     "weighted_sum",
-    "with_points_of",
 ]
 
 import re
@@ -115,13 +114,3 @@ def point_of(points: Mapping[str, Mapping[str, float]], name: str) -> dict[str, 
         hint = did_you_mean(name, points) if points else "There are none."
         raise UsageError(f"There is no operating point '{name}'. {hint}")
     return dict(points[name])
-
-
-def with_points_of(model: M, other: "Method") -> M:
-    """Return a model with the operating points of one of the same objectives as well.
-
-    Its own points win. A method that can have none, or has other objectives, stays as it is.
-    """
-    if not model.traits.probabilities or model.schema.names != other.schema.names:
-        return model
-    return model.with_fitted(model.fitted.with_points({**other.points, **model.points}))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harmonrank.data import Log, read_log
 from harmonrank.fusion import Method
-from harmonrank.fusion.weights import with_points_of
+from harmonrank.fusion.method import with_points_of
 from harmonrank.registry import Registry, Version
 from harmonrank.registry.registry import SETTINGS
 from harmonrank.streaming.join.intervals import Exposures

@@ -1,6 +1,14 @@
 """The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
 
-__all__ = ["cached", "inline_kernel", "kernel", "simd_function", "simd_kernel", "sum_kernel"]
+__all__ = [
+    "cached",
+    "inline_kernel",
+    "kernel",
+    "record_kernel",
+    "simd_function",
+    "simd_kernel",
+    "sum_kernel",
+]
 
 import gc
 import hashlib
@@ -28,9 +36,10 @@ _COPIED = {"forceinline": True}
 def cached(dispatcher: Any) -> Any:
     """Let a compiled function keep its machine code beside its file, or in the user's cache.
 
-    A folder that cannot be written is still read: kernels may have been compiled when an image was
-    built (`harmonrank serve --warm`). Without kept kernels every process compiles. A shared
-    temporary folder is no substitute, as it could hold someone else's code.
+    Where nothing can be written, what lies there is read all the same: kernels may have been
+    compiled when an image was built (`harmonrank serve MODEL --warm`). Where there is nothing,
+    every process compiles. A shared temporary folder would be no substitute: what lies there could
+    be someone else's code.
     """
     try:
         dispatcher._cache = _KernelCache(dispatcher.py_func)
@@ -40,9 +49,10 @@ def cached(dispatcher: Any) -> Any:
 
 
 def _watchful(locator: Any) -> Any:
-    """Return a locator of numba's cache that notices every change.
+    """Return a place where numba keeps machine code as one that notices every change.
 
-    Numba itself notices only a change of the kernel's own file, and requires a writable folder.
+    By itself numba notices a change of the kernel's own file only, and asks that the folder can be
+    written.
     """
 
     class Locator(locator):  # type: ignore[misc]
@@ -64,13 +74,13 @@ def _watchful(locator: Any) -> Any:
 
 
 class _Places(CompileResultCacheImpl):
-    """The first usable of NUMBA_CACHE_DIR, the kernel's own folder and the user's cache."""
+    """Where NUMBA_CACHE_DIR says, beside the file, in the user's cache: the first that serves."""
 
     _locator_classes = [*map(_watchful, CompileResultCacheImpl._locator_classes[:3])]  # noqa: RUF012
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, which ignores damaged files and full disks."""
+    """Numba's cache, for which a damaged file or a full disk is no error."""
 
     _impl_class = _Places
 
@@ -90,13 +100,13 @@ class _KernelCache(FunctionCache):
 
 
 def stamp(module: dict[str, Any]) -> str:
-    """Return a digest of everything that decides the machine code of a module's kernels.
+    """Return a digest of all that the kernels of a module are made of.
 
-    That is its source, the sources of all modules whose kernels it calls, directly or not, and the
-    constants that each module imports.
+    That is its source, the source of every module whose kernels it calls, theirs in turn, and
+    the constants that each has imported.
 
     Args:
-        module: Its names so far; a kernel's imports come before it.
+        module: Its names so far; what a kernel takes from elsewhere is imported above it.
     """
     digest = hashlib.sha256()
     for name, names in sorted(_modules(module, {}).items()):
@@ -106,10 +116,12 @@ def stamp(module: dict[str, Any]) -> str:
 
 
 def _modules(module: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Add a module and those whose kernels or intrinsics it names, by name."""
+    """Add a module and those whose kernels, intrinsics or records it names, by name."""
     known[module["__name__"]] = module
     for value in list(module.values()):
         made_of = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        if isinstance(value, type) and hasattr(value, "_fields"):
+            made_of = value
         home = getattr(made_of, "__module__", None)
         if home is not None and home not in known and home in sys.modules:
             _modules(vars(sys.modules[home]), known)
@@ -149,8 +161,17 @@ def simd_kernel(function: F) -> F:
     return _compiled(function, fastmath={"contract"}, error_model="numpy", **_COPIED)
 
 
+def record_kernel(function: F) -> F:
+    """Compile a lane kernel that is given records of arrays and makes no array itself.
+
+    Nothing is freed while it runs, so references are not counted: each field that is looked up in a
+    loop would be counted there.
+    """
+    return _compiled(function, fastmath={"contract"}, error_model="numpy", _nrt=False, **_COPIED)
+
+
 def simd_function(function: F) -> F:
-    """Compile a part of SIMD kernels into each of them.
+    """Compile a part of lane kernels into each of them.
 
     As a function of its own it would be optimised again in every kernel that calls it, which takes
     most of the time of a first call, and each call would hand over a hundred numbers.
@@ -167,8 +188,8 @@ def sum_kernel(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    # Threads are ours (`each_part`), never numba's: those do not survive a fork.
-    # They are not called from C, so no wrapper is compiled for that.
+    # Threads are ours (`in_parallel`), never numba's: those do not survive a fork.
+    # Nobody calls them from C, so there is no wrapper to compile for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = cached(numba.njit(**options)(function))
     dispatcher.compile = _without_collection(dispatcher.compile)
@@ -176,7 +197,7 @@ def _compiled(function: F, **options: Any) -> F:
 
 
 def _without_collection(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    """Postpone garbage collection, which would take a quarter of a first call's time."""
+    """Leave garbage for later: looking for it takes a quarter of a first call's time in vain."""
 
     @wraps(compile_)
     def compiled(*given: Any) -> Any:

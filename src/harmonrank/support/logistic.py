@@ -7,6 +7,7 @@ __all__ = [
     "SMALLEST_PROBABILITY",
     "SMALLEST_SCORE",
     "clipped",
+    "log_likelihoods",
     "logit",
     "logit_of",
     "score_logit",
@@ -26,6 +27,7 @@ SMALLEST_PROBABILITY = 1e-12
 SMALLEST_SCORE = 1e-9
 """The same for upstream scores: the logit of a smaller score reflects only rounding."""
 
+_LEAST = 1e-300
 _FARTHEST = {"float32": 80.0, "float64": 700.0}  # Beyond it eˣ overflows.
 
 
@@ -58,6 +60,18 @@ def sigmoid(x: Any) -> np.ndarray:
     """
     x = np.asarray(x) * 1.0
     return np.asarray(1 / (1 + np.exp(np.minimum(-x, _FARTHEST[x.dtype.name]))))
+
+
+def log_likelihoods(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return y log p + (1 − y) log(1 − p) of each label y, finite for every p.
+
+    >>> log_likelihoods(np.array([0.5, 0.0]), np.array([1, 0])).round(4)
+    array([-0.6931,  0.    ])
+    """
+    if labels.dtype.kind == "f":
+        near = np.clip(p, _LEAST, 1 - 1e-16)
+        return np.asarray(labels * np.log(near) + (1 - labels) * np.log1p(-near))
+    return np.asarray(np.log(np.maximum(np.where(labels > 0, p, 1 - p), _LEAST)))
 
 
 @inline_kernel

@@ -12,6 +12,7 @@ import harmonrank as hr
 from check_method import SCHEMA, planted, quick
 from harmonrank.fusion import METHODS
 from harmonrank.fusion.fitted import ScoreMap
+from harmonrank.fusion.method import changed
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.support.errors import DataError, ModelFileError
 from saving import rewrite_arrays
@@ -69,7 +70,7 @@ def test_a_map_belongs_to_its_weights(running, recent):
         new.score(recent, weights={"buy": 1, "like": 1}), new.score(recent)
     )
     aligned = model.at("sales").aligned(running, recent)
-    point = model.with_fitted(replace(model.fitted, maps=aligned.fitted.maps))
+    point = changed(model, fitted=replace(model.fitted, maps=aligned.fitted.maps))
     np.testing.assert_array_equal(point.score(recent), model.score(recent))
     assert distance(point.at("sales").score(recent), running.score(recent)) < 0.01
     both = point.aligned(running, recent)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harmonrank as hr
-from harmonrank.fusion.weights import with_points_of
+from harmonrank.fusion.method import with_points_of
 from harmonrank.support.errors import ModelFileError, UsageError
 from logs import small_table
 from saving import rewrite

@@ -56,6 +56,7 @@ class ModelChoice:
     def load(self) -> "Method":
         """Return the model."""
         from harmonrank.fusion import load
+        from harmonrank.fusion.method import changed
 
         fitted = load(self.path)
         if self.at is not None:
@@ -66,7 +67,7 @@ class ModelChoice:
             fitted = fitted.at(self.at)
         if self.missing is None:
             return fitted
-        return fitted.under(replace(fitted.schema, missing=self.missing))
+        return changed(fitted, schema=replace(fitted.schema, missing=self.missing))
 
 
 model_options = gathered(

@@ -53,7 +53,6 @@ class LogisticFit:
 
     def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the probability of each objective, (rows, M)."""
-        codes = np.broadcast_to(codes, (len(scores), codes.shape[1]))
         given = self.centre, self.spread, self.slots
         return predict(_design(scores, codes, *given), self.theta)
 

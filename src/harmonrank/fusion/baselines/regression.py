@@ -19,6 +19,7 @@ from harmonrank.fusion.baselines.ridge_kernels import (
     add_values,
     probabilities,
 )
+from harmonrank.support.logistic import log_likelihoods
 from harmonrank.support.newton import Likelihood, Step, maximise
 from harmonrank.support.parallel import each_part, edges_of
 
@@ -35,7 +36,8 @@ class Design:
 
     Attributes:
         numbers: (rows, K) float64.
-        codes: (rows, features) positions in the table of coefficients, from 1 + K up.
+        codes: (rows, features) positions in the table of coefficients, from 1 + K up; (1, features)
+            where all rows share one.
         size: How many coefficients an objective has.
     """
 
@@ -47,7 +49,7 @@ class Design:
     def of(cls, numbers: np.ndarray, codes: np.ndarray, slots: tuple[int, ...]) -> "Design":
         """Lay out the coefficients: intercept, numbers, then the slots of each feature."""
         first = 1 + numbers.shape[1] + np.cumsum([0, *slots])
-        positions = (codes + first[:-1]).astype(np.int32).reshape(len(numbers), len(slots))
+        positions = (codes + first[:-1]).astype(np.int32).reshape(len(codes), len(slots))
         return cls(np.ascontiguousarray(numbers, dtype=np.float64), positions, int(first[-1]))
 
 
@@ -90,12 +92,7 @@ def log_loss(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> np.ndarra
     >>> log_loss(np.array([[0.5], [0.5]]), np.array([[1], [0]]), np.ones(2)).round(4)
     array([0.6931])
     """
-    if labels.dtype.kind == "f":
-        near = np.clip(p, 1e-300, 1 - 1e-16)
-        gains = labels * np.log(near) + (1 - labels) * np.log1p(-near)
-        return np.asarray(-(weight @ gains) / weight.sum())
-    right = np.where(labels > 0, p, 1 - p)
-    losses: np.ndarray = -(weight @ np.log(np.maximum(right, 1e-300))) / weight.sum()
+    losses: np.ndarray = -(weight @ log_likelihoods(p, labels)) / weight.sum()
     return losses
 
 

@@ -24,9 +24,10 @@ def _linear(numbers: Any, codes: Any, i: int, theta: Any, logits: Any) -> None:
     for k in range(numbers.shape[1]):
         for m in range(len(logits)):
             logits[m] += numbers[i, k] * theta[1 + k, m]
+    own = i if len(codes) > 1 else 0  # All rows may share one.
     for c in range(codes.shape[1]):
         for m in range(len(logits)):
-            logits[m] += theta[codes[i, c], m]
+            logits[m] += theta[codes[own, c], m]
 
 
 @inline_kernel

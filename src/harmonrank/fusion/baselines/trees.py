@@ -4,12 +4,13 @@ __all__ = ["Trees"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
 
 from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import sigmoid_of
 from harmonrank.support.parallel import each_part, edges_of
 from harmonrank.support.storage.arrays import Array
 
@@ -99,7 +100,7 @@ class Trees:
         given = tuple(getattr(self, field.name) for field in fields(self))
 
         def work(part: int) -> None:
-            _score(*given, features, edges[part], edges[part + 1], p)  # type: ignore
+            _score(edges[part], edges[part + 1], given, features, p)
 
         each_part(work, len(edges) - 1)
         return p
@@ -147,9 +148,9 @@ def _tree(lines: Mapping[str, str]) -> dict[str, np.ndarray]:
 
 
 @kernel
-def _score(  # type: ignore[no-untyped-def]
-    first, root, feature, threshold, bits, words, left, right, leaf, sets, x, low, high, p
-):
+def _score(low: int, high: int, trees: Any, x: Any, p: Any) -> None:
+    """Write the probabilities of some rows; `trees` are the fields of `Trees`."""
+    first, root, feature, threshold, bits, words, left, right, leaf, sets = trees
     for i in range(low, high):
         for m in range(len(first) - 1):
             total = 0.0
@@ -167,4 +168,4 @@ def _score(  # type: ignore[no-untyped-def]
                             goes_left = (sets[bits[at] + word] >> (code % _WORD)) & 1 > 0
                     at = left[at] if goes_left else right[at]
                 total += leaf[-1 - at]
-            p[i, m] = 1.0 / (1.0 + np.exp(-total))
+            p[i, m] = sigmoid_of(total)

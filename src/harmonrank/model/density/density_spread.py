@@ -22,91 +22,89 @@ import numpy as np
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.model.density.density import MOST_EFFECT, MOST_STEADY, Density
 from harmonrank.support.kernel import kernel
+from harmonrank.support.newton import Likelihood, Step, maximise
 
 if TYPE_CHECKING:
     from harmonrank.model.density.density_sums import DensitySums
 
 _RIDGE = 50.0
-_STEPS = 12
-# Nats that another step would gain.
-_ENOUGH = 0.01
-_SHORTER = 0.25  # Of a step that made logits less likely.
+_STEPS = 50
+_CONSTANT = -27.0  # Below this log variance a score never varies: there is no likeliest spread.
+# Nats per row that another step would gain: variances are then right to half a percent. Of few rows
+# so many nats in all.
+_ENOUGH, _LEAST_ENOUGH = 1e-5, 0.01
 
 
 def with_spread(
-    parts: "Blocks[DensitySums]", density: Density, shift: np.ndarray, steady: np.ndarray | None
+    parts: "Blocks[DensitySums]",
+    density: Density,
+    rows: float,
+    shift: np.ndarray,
+    steady: np.ndarray | None,
 ) -> Density:
     """Return a density of which means and covariance are known with its variances by context.
 
     Args:
         parts: Moments, block by block.
         density: With a spread of 0.
+        rows: The weight of all.
         shift: (M,) from the origin of the moments to the mean of all rows.
         steady: (M,) the steady part, if it is known.
     """
     if not len(density.mean):
         return density
-    free = steady is None
-    density = density if steady is None else replace(density, steady=steady)
-    here = _penalised(density, *parts.total(_looked, density, shift))
-    length = np.ones(len(density.base))
-    for _ in range(_STEPS):
-        step, gain = _step(density.steady, here[1], here[2], free)
-        if gain.max() < _ENOUGH:
-            break
-        trial = _moved(density, length[:, None] * step)
-        there = _penalised(trial, *parts.total(_looked, trial, shift))
-        # Each objective goes its own way: one whose step was too long takes a shorter one.
-        better = there[0] >= here[0]
-        density = replace(
-            density,
-            steady=np.where(better, trial.steady, density.steady),
-            spread=np.where(better, trial.spread, density.spread),
-        )
-        here = tuple(
-            np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-            for new, old in zip(there, here, strict=True)
-        )
-        length = np.where(better, 1.0, _SHORTER * length)
-    return density
+    free, constant = steady is None, density.log_variance < _CONSTANT
+
+    def at(theta: np.ndarray) -> Density:
+        spread = np.ascontiguousarray(theta[:, :-1].T)
+        return replace(density, steady=theta[:, -1].copy(), spread=spread)
+
+    def look(theta: np.ndarray) -> Likelihood:
+        return Likelihood(*parts.total(_looked, at(theta), shift))
+
+    def propose(theta: np.ndarray, there: Likelihood) -> Step | None:
+        step, gain = _step(theta, there, free)
+        step[constant], gain[constant] = 0.0, 0.0
+        if gain.max() < max(_ENOUGH * rows, _LEAST_ENOUGH):
+            return None
+        target = theta + step
+        target[:, -1] = np.clip(target[:, -1], 0.0, MOST_STEADY)  # of its rounding
+        return Step(target, _penalty, False)
+
+    start = np.column_stack([density.spread.T, density.steady if steady is None else steady])
+    return at(maximise(look, start, propose, _STEPS).checked("The spread of the density").theta)
 
 
-def _penalised(
-    density: Density, value: np.ndarray, slope: np.ndarray, curvature: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Return twice the log posterior of each objective, and its derivatives."""
-    effects = density.spread.T  # (M, slots)
-    slope, curvature = slope.copy(), curvature.copy()
-    slope[:, :-1] -= _RIDGE * effects
-    diagonal = np.arange(effects.shape[1])
-    curvature[:, diagonal, diagonal] += _RIDGE
-    return value - 0.5 * _RIDGE * (effects**2).sum(axis=1), slope, curvature
+def _penalty(theta: np.ndarray) -> np.ndarray:
+    """Return what the prior takes off twice the log-likelihood of each objective."""
+    lost: np.ndarray = 0.5 * _RIDGE * (theta[:, :-1] ** 2).sum(axis=1)
+    return lost
 
 
-def _step(
-    steady: np.ndarray, slope: np.ndarray, curvature: np.ndarray, free: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _step(theta: np.ndarray, there: Likelihood, free: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the scoring step of each objective, (M, slots + 1), and the nats that it promises."""
-    step = _solved(slope, curvature) if free else np.zeros_like(slope)
-    ahead = step[:, -1]
-    # A steady part that would leave its bounds stays, and effects take the step that is theirs.
-    held = (steady <= 0) & (ahead <= 0) | (steady >= MOST_STEADY) & (ahead >= 0) | (not free)
-    if held.any():
-        step[held, :-1] = _solved(slope[held, :-1], curvature[held, :-1, :-1])
-        step[held, -1] = 0.0
-    return step, 0.25 * (slope * step).sum(axis=1)
-
-
-def _solved(slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    slope, curvature, steady = there.slope.copy(), there.curvature.copy(), theta[:, -1]
+    slope[:, :-1] -= _RIDGE * theta[:, :-1]
+    effects = np.arange(theta.shape[1] - 1)
+    curvature[:, effects, effects] += _RIDGE
     # Where effects are 0 nothing tells the steady part, which then stays.
-    level = curvature + 1e-6 * np.eye(slope.shape[1])
-    step: np.ndarray = np.linalg.solve(level, slope[:, :, None])[:, :, 0]
+    curvature += 1e-6 * np.eye(theta.shape[1])
+    step = _solved(curvature, slope)
+    aim = np.clip(steady + step[:, -1], 0.0, MOST_STEADY) if free else steady
+    # Where the steady part would leave its bounds it ends there, and effects go to what is then
+    # their top.
+    held = aim != steady + step[:, -1]
+    if held.any():
+        step[held, -1] = (aim - steady)[held]
+        pull = slope[held, :-1] - curvature[held, :-1, -1] * step[held, -1:]
+        step[held, :-1] = _solved(curvature[held, :-1, :-1], pull)
+    bent = np.einsum("mi,mij,mj->m", step, curvature, step)
+    return step, 0.5 * ((slope * step).sum(axis=1) - 0.5 * bent)
+
+
+def _solved(curvature: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    step: np.ndarray = np.linalg.solve(curvature, slope[:, :, None])[:, :, 0]
     return step
-
-
-def _moved(density: Density, step: np.ndarray) -> Density:
-    steady = np.clip(density.steady + step[:, -1], 0.0, MOST_STEADY)
-    return replace(density, steady=steady, spread=density.spread + step[:, :-1].T)
 
 
 def _looked(sums: "DensitySums", density: Density, shift: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -117,20 +115,17 @@ def _looked(sums: "DensitySums", density: Density, shift: np.ndarray) -> tuple[n
     M, size = len(density.base), len(density.mean) + 1
     value, slope, curvature = np.zeros(M), np.zeros((M, size)), np.zeros((M, size, size))
     unit = np.exp(-density.log_variance)
-    _add(
-        density.first, sums.contexts, sums.mass, sums.total, sums.squares, shift,
-        density.mean, unit, density.steady, density.spread, value, slope, curvature,
-    )  # fmt: skip
+    rows = sums.contexts, sums.mass, sums.total, sums.squares
+    given = density.first, shift, density.mean, unit, density.steady, density.spread
+    _add(rows, given, value, slope, curvature)
     # No sum is below 0, and the upper halves are still 0.
     return value, slope, np.maximum(curvature, np.swapaxes(curvature, 1, 2))
 
 
 @kernel
-def _add(
-    first: Any, contexts: Any, mass: Any, total: Any, squares: Any, shift: Any, mean: Any,
-    unit: Any, steady: Any, spread: Any, value: Any, slope: Any, curvature: Any,
-) -> None:  # fmt: skip
+def _add(rows: Any, density: Any, value: Any, slope: Any, curvature: Any) -> None:
     """Add up values, slopes and the lower halves of curvatures, context by context."""
+    (contexts, mass, total, squares), (first, shift, mean, unit, steady, spread) = rows, density
     last = slope.shape[1] - 1
     places = np.empty(len(first), np.int64)
     for c in range(len(contexts)):

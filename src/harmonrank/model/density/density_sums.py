@@ -178,7 +178,7 @@ def density_of(
     density = replace(
         density, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance
     )
-    return with_spread(parts, density, shift, steady)
+    return with_spread(parts, density, rows, shift, steady)
 
 
 def _margins(sums: DensitySums, first: np.ndarray, size: int) -> tuple[Any, ...]:

@@ -85,11 +85,12 @@ class RowSums:
     def logits(self, m: int, theta: np.ndarray) -> np.ndarray:
         """Return the logit of head m with these coefficients for every row, float32."""
         z = np.empty(len(self.context), np.float32)
-        write_row_logits(m, theta[m], *self._given, HeadColumns(len(theta)).width + self.places, z)
+        write_row_logits(m, theta[m], self.given, HeadColumns(len(theta)).width + self.places, z)
         return z
 
     @property
-    def _given(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def given(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What kernels are told of the rows."""
         return self.first, self.away, self.surprise, self.context, self.few
 
     def _weight_of(self, m: int) -> np.ndarray:
@@ -110,10 +111,8 @@ class RowSums:
             e = np.exp(np.negative(z, out=z))  # NumPy's is a vector loop
             labels, weight = self.labels[m], self._weight_of(m)
             value[m] -= log_losses(z, e, labels[self.first :], weight[self.first :])
-            add_tiles(
-                m, K, e, *self._given, self.places, labels, weight, slopes[m], corner, of_slot,
-                pairs,
-            )  # fmt: skip
+            sums = slopes[m], corner, of_slot, pairs
+            add_tiles(m, K, e, self.given, self.places, labels, weight, sums)
             slopes[m, K:] += of_slot[:, K]
             lower = np.tril(corner[:, :K], -1)
             curved[m, :K, :K] += np.tril(corner[:, :K]) + lower.T
@@ -128,7 +127,7 @@ class RowSums:
 
         def write(m: int) -> None:
             if m == len(theta):
-                write_inputs(*self._given, inputs)
+                write_inputs(self.given, inputs)
             else:
                 heads[:, m] = self.logits(m, theta)
 

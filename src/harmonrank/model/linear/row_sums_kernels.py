@@ -38,13 +38,14 @@ def put_surprise(
 
 
 @kernel
-def write_row_logits(
-    m: int, theta: Any, skip: int, away: Any, surprise: Any, context: Any, few: Any, places: Any,
-    z: Any,
-) -> None:  # fmt: skip
-    """Write the logit of head m for every row, kept within bounds; see `RowSums` for the rest."""
-    M, rows = surprise.shape
-    for first in range(0, rows, _TILE):
+def write_row_logits(m: int, theta: Any, rows: Any, places: Any, z: Any) -> None:
+    """Write the logit of head m for every row of `RowSums.given`, kept within bounds.
+
+    `places` are those of each context's values among the coefficients.
+    """
+    skip, away, surprise, context, few = rows
+    M, n = surprise.shape
+    for first in range(0, n, _TILE):
         out, there = z[first : first + _TILE], skip + first
         own, r = away[m, there : there + _TILE], surprise[m, first : first + _TILE]
         for i in range(out.size):
@@ -68,10 +69,11 @@ def write_row_logits(
 
 
 @kernel
-def write_inputs(skip: int, away: Any, surprise: Any, context: Any, few: Any, inputs: Any) -> None:
-    """Write the inputs of the residual for every row (see `inputs_of`)."""
-    M, rows = surprise.shape
-    for i in range(rows):
+def write_inputs(rows: Any, inputs: Any) -> None:
+    """Write the inputs of the residual for every row of `RowSums.given` (see `inputs_of`)."""
+    skip, away, surprise, context, few = rows
+    M, n = surprise.shape
+    for i in range(n):
         c, distance = context[i], 0.0
         for j in range(M):
             x, r = away[j, skip + i], surprise[j, i]
@@ -84,24 +86,31 @@ def write_inputs(skip: int, away: Any, surprise: Any, context: Any, few: Any, in
 
 @kernel
 def add_tiles(
-    m: int, K: int, e: Any, skip: int, away: Any, surprise: Any, context: Any, few: Any,
-    places: Any, labels: Any, weight: Any, slopes: Any, corner: Any, of_slot: Any, pairs: Any,
-) -> None:  # fmt: skip
+    m: int, K: int, e: Any, rows: Any, places: Any, labels: Any, weight: Any, sums: Any
+) -> None:
     """Add Σ g x and Σ h x xᵀ of head m over all rows; e is exp of −logit.
 
-    Rows begin at place `skip` of those that deviations, labels and weights are given of. `slopes`
-    gets Σ g x, `corner` Σ h x xᵀ of the K numbers up to the diagonal, `of_slot` Σ h x and then Σ g
-    of each context value, `pairs` Σ h of each pair of values of different features.
+    Args:
+        m: The head.
+        K: Its numbers beside those of context values.
+        e: Of each row.
+        rows: `RowSums.given`.
+        places: Of each context's values.
+        labels: From the same row on as the deviations.
+        weight: So too.
+        sums: Σ g x; Σ h x xᵀ of the K numbers up to the diagonal; Σ h x and then Σ g of each
+            context value; Σ h of each pair of values of different features.
     """
-    M, rows = surprise.shape
+    (skip, away, surprise, context, few), (slopes, corner, of_slot, pairs) = rows, sums
+    M, total = surprise.shape
     wide = corner.shape[1]
     x = np.zeros((wide, _TILE), np.float32)
     g, h, hx = np.zeros(_TILE, np.float32), np.zeros(_TILE, np.float32), np.zeros(_TILE, np.float32)
     sums = np.empty(SIDE, np.float32)
     across = np.zeros((_TILE, of_slot.shape[1]), np.float32)
     near = np.zeros(of_slot.shape, np.float32)
-    for first in range(0, rows, _TILE):
-        n, there = min(_TILE, rows - first), skip + first
+    for first in range(0, total, _TILE):
+        n, there = min(_TILE, total - first), skip + first
         h[n:], g[n:] = 0.0, 0.0  # So that what is left in a tile counts nothing.
         for i in range(n):
             c = context[first + i]
@@ -128,7 +137,7 @@ def add_tiles(
         for i in range(n):
             across[i, K] = g[i]
         _add_to_slots(n, context[first : first + n], places, across, h, near, pairs)
-        if (first // _TILE + 1) % _FLUSH == 0 or first + n == rows:
+        if (first // _TILE + 1) % _FLUSH == 0 or first + n == total:
             of_slot += near
             near[:] = 0.0
 

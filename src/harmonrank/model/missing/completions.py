@@ -20,7 +20,7 @@ from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.support.kernel import kernel
-from harmonrank.support.logistic import sigmoid
+from harmonrank.support.logistic import log_likelihoods, sigmoid
 
 # Draws per row: a few correct the bias of one, and rows take as much memory each.
 _DRAWS, _FEWER_DRAWS = 8, 4
@@ -103,11 +103,8 @@ class Completions:
         """
         scores = sigmoid(heads.coordinate.inverse(self.places))
         p = HeadScorer(heads).probabilities(scores, codes[self.row])
-        if shares is None:
-            fit = np.log(np.maximum(np.where(labels[self.row] > 0, p, 1 - p), 1e-300)).sum(axis=1)
-        else:
-            y, p = labels[self.row], np.clip(p, 1e-300, 1 - 1e-16)
-            fit = (shares[self.row] * (y * np.log(p) + (1 - y) * np.log1p(-p))).sum(axis=1)
+        each = log_likelihoods(p, labels[self.row])
+        fit = (each if shares is None else shares[self.row] * each).sum(axis=1)
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         fit = np.exp(fit - np.maximum.reduceat(fit, starts)[self.row])
         mean = np.add.reduceat(fit, starts) / np.diff(starts, append=len(fit))

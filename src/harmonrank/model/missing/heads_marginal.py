@@ -48,6 +48,7 @@ class MarginalScorer:
         """Return the probability of each objective, (rows, M), of rows that miss something."""
         heads, (rows, M) = self._heads, scores.shape
         contexts, of_row = distinct_contexts(codes, heads.slots)
+        of_row = np.broadcast_to(of_row, rows)  # which may share a context
         places = np.ascontiguousarray(heads.coordinate(score_logit(scores)))
         gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
         for block, part in gaps.blocks(self._tables.made + _POINTS * M):
@@ -85,25 +86,21 @@ class MarginalScorer:
         x, w = _rule()
         spread = np.exp(-np.sqrt((tilt**2).sum(axis=2))[:, :, None] * x)  # (pairs, M, nodes)
         sway = np.exp(-(tilt @ normal_points(M).T))  # (pairs, M, points)
-        bends = tables.bends.last >= 0
-        records = tables.records(contexts) if bends else intercept
+        curved = tables.curves.last >= 0
+        records = tuple(tables.records(contexts)) if curved else ()
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
-        average: Any = average_rows
-        completed: Any = (
-            normal_points(M), tables.padded, tables.width, records, tables.unit, *tables.bends,
-            bent,
-        )  # fmt: skip
+        completed = places, of_row, pair, root, normal_points(M)
 
         def work(part: int) -> None:
             low, high = edges[part], edges[part + 1]
             _integrate(
                 low, high, places, of_row, pair, intercept, slope, spread, w,
-                sway if bends else sway[:, :, :0], p, straight,
+                sway if curved else sway[:, :, :0], p, straight,
             )  # fmt: skip
-            if bends:
+            if curved:
                 room = HeadRoom.of(M, tables.width)
-                average(low, high, places, of_row, pair, root, *completed, *room)
+                average_rows(low, high, completed, records, tuple(tables.curves), bent, tuple(room))
                 _shift(low, high, straight, bent, p)
 
         each_part(work, len(edges) - 1)

@@ -12,23 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.scorer.bend_kernels import add_bends, find_cells
+from harmonrank.model.scorer.curve_kernels import add_curves_and_surfaces, find_cells
+from harmonrank.model.scorer.curves import Curves
 from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
-from harmonrank.model.scorer.head_room import BLOCK
+from harmonrank.model.scorer.head_room import BLOCK, HeadRoom
+from harmonrank.model.scorer.heads_tables import ContextRecords, CoordinateCells
 from harmonrank.model.terms.residual import NEAR
-from harmonrank.support.kernel import simd_function, simd_kernel
+from harmonrank.support.kernel import record_kernel, simd_function
 from harmonrank.support.simd import SINGLES, double_simd, item, put_item, put_simd
 
 
 @simd_function
 def _number(codes: Any, slots: Any, first: int, n: int, context: Any) -> None:
-    """Write the place of each row's context among all contexts."""
+    """Write the number of each row's context among all contexts; rows may share one."""
     features = len(slots)
+    step = features if codes.size > features else 0
     for r in range(n):
         context[r] = 0
     for f in range(features):
         for r in range(n):
-            code = item(codes, (first + r) * features + f)
+            code = item(codes, (first + r) * step + f)
             context[r] = context[r] * slots[f] + code
 
 
@@ -42,25 +45,30 @@ def _turn(rows: Any, first: int, width: int, n: int, M: int, columns: Any) -> No
 
 
 @simd_function
-def _bend(
-    x: Any, j: int, n: int, low: float, per_unit: float, cells: int, table: Any, cell: Any
-) -> None:
+def _look_up(n: int, coordinates: Any, room: Any) -> None:
     """Replace logits by coordinates: look their cells up and add the share of a step."""
-    own = x[j * BLOCK : (j + 1) * BLOCK]
-    for r in range(BLOCK):
-        # The first cell of the table is what lies below the grid, the last what lies above.
-        place = (own[r] - low) * per_unit + 1.0
-        bounded = place if place > 0.0 else 0.0
-        cell[r] = np.int32(bounded if bounded < cells - 1.0 else cells - 1.0)
-        own[r] = place - cell[r]
-    for r in range(n):
-        k = 2 * (cells * j + cell[r])
-        own[r] = item(table, k) + own[r] * item(table, k + 1)
+    low, per_unit, table = coordinates.low, coordinates.per_unit, coordinates.table
+    straight, x, cell = coordinates.straight, room.x, room.cell
+    cells = table.size // (2 * len(low))
+    for j in range(len(low)):
+        if not straight[j]:
+            own = x[j * BLOCK : (j + 1) * BLOCK]
+            for r in range(BLOCK):
+                # The first cell of the table is what lies below the grid, the last what is above.
+                way = (own[r] - low[j]) * per_unit[j] + 1.0
+                bounded = way if way > 0.0 else 0.0
+                cell[r] = np.int32(bounded if bounded < cells - 1.0 else cells - 1.0)
+                own[r] = way - cell[r]
+            for r in range(n):
+                k = 2 * (cells * j + cell[r])
+                own[r] = item(table, k) + own[r] * item(table, k + 1)
 
 
 @simd_function
-def _apply(context: Any, n: int, record: int, M: int, table: Any, x: Any, maps: Any) -> None:
+def _apply(n: int, contexts: Any, room: Any) -> None:
     """Write the numbers of each row that are linear in its coordinates, given its context."""
+    context, x, maps = room.context, room.x, room.maps
+    table, record, M = contexts.numbers, contexts.record, len(contexts.unit)
     width = maps.size // BLOCK
     for r in range(n):
         k = item(context, r) * record
@@ -82,14 +90,13 @@ def _apply(context: Any, n: int, record: int, M: int, table: Any, x: Any, maps: 
 
 
 @simd_function
-def _inputs(
-    context: Any, n: int, record: int, M: int, W: int, table: Any, unit: Any, x: Any,
-    distances: Any, v: Any, maps: Any,
-) -> None:  # fmt: skip
+def _inputs(n: int, contexts: Any, room: Any) -> None:
     """Write u, and r and d where surprises are known (see `inputs_of`)."""
-    width, known, share = maps.size // BLOCK, W > M, 1.0 / M
+    context, x, distances, v, maps = room.context, room.x, room.distance, room.v, room.maps
+    table, unit, M = contexts.numbers, contexts.unit, len(contexts.unit)
+    width, known, share = maps.size // BLOCK, contexts.columns > M, 1.0 / M
     for r in range(n):
-        k = item(context, r) * record + (1 + M) * width
+        k = item(context, r) * contexts.record + (1 + M) * width
         distance = 0.0
         for j in range(M):
             u = item(x, j * BLOCK + r) * item(unit, j) + item(table, k + j)
@@ -106,6 +113,15 @@ def _inputs(
 
 
 @simd_function
+def _add_residual(n: int, contexts: Any, curves: Any, room: Any) -> None:
+    """Add curves and surfaces to the logits of the linear map."""
+    M = len(contexts.unit)
+    _inputs(n, contexts, room)
+    find_cells(2 * M + 1 if contexts.columns > M else M, curves, room)
+    add_curves_and_surfaces(n, curves, room)
+
+
+@simd_function
 def _weigh(z: Any, effective: Any, x: Any) -> None:
     """Write Σ_m effective_m p_m of each row to x."""
     for r in range(BLOCK):
@@ -116,39 +132,41 @@ def _weigh(z: Any, effective: Any, x: Any) -> None:
             x[r] += effective[m] * p[r]
 
 
-@simd_kernel
+@record_kernel
 def score_rows(
-    begin: int, end: int, scores: Any, codes: Any, slots: Any, low: Any, per_unit: Any, table: Any,
-    straight: Any, record: int, W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any,
-    heads: Any, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any,
-    surfaces: Any, p: Any, fused: Any, effective: Any, context: Any, x: Any, z: Any, distance: Any,
-    v: Any, cell: Any, share: Any, row: Any, column: Any, part: Any, maps: Any, sums: Any,
+    begin: int, end: int, rows: Any, coordinates: Any, contexts: Any, curves: Any, out: Any,
+    room: Any,
 ) -> None:  # fmt: skip
     """Write the probabilities of some rows, or their sum by effective weights.
 
-    The arguments are the fields of `Tables`, in order, between the rows and what is written; then
-    those of `HeadRoom`.
+    Records are plain tuples here, whose types numba knows at once.
+
+    Args:
+        begin: The first row.
+        end: After the last one.
+        rows: Scores and codes, flat, and how many codes each feature has; codes of one row are
+            those of all.
+        coordinates: The fields of `CoordinateCells`.
+        contexts: The fields of `ContextRecords`.
+        curves: The fields of `Curves`.
+        out: Probabilities, flat, fused scores, and effective weights; one of the first is filled.
+        room: The fields of `HeadRoom`.
     """
-    M, width = len(unit), maps.size // BLOCK
-    cells = table.size // (2 * M)
+    (scores, codes, slots), (p, fused, effective) = rows, out
+    coordinates, contexts = CoordinateCells(*coordinates), ContextRecords(*contexts)
+    curves, room = Curves(*curves), HeadRoom(*room)
+    context, x, z, maps, heads = room.context, room.x, room.z, room.maps, curves.heads
+    M, curved = len(contexts.unit), len(curves.curved) + len(curves.pairs) > 0
     for first in range(begin, end, BLOCK):
         n = BLOCK if first + BLOCK < end else end - first
         _number(codes, slots, first, n, context)
         _turn(scores, first, M, n, M, x)
         take_logits(x)
-        for j in range(M):
-            if not straight[j]:
-                _bend(x, j, n, low[j], per_unit[j], cells, table, cell)
-        _apply(context, n, record, M, contexts, x, maps)
-        if len(curved) + len(pairs) > 0:
-            _inputs(context, n, record, M, W, contexts, unit, x, distance, v, maps)
-            inputs = 2 * M + 1 if W > M else M
-            find_cells(inputs, v, knot, knots_per_unit, cell, share, row, column, part)
-            add_bends(
-                n, curved, curve_ends, curves, pairs, surface_ends, surfaces, cell, share, row,
-                column, part, sums, maps,
-            )  # fmt: skip
-        _turn(maps, 0, width, n, M, z)
+        _look_up(n, coordinates, room)
+        _apply(n, contexts, room)
+        if curved:
+            _add_residual(n, contexts, curves, room)
+        _turn(maps, 0, maps.size // BLOCK, n, M, z)
         take_sigmoids(z)
         if len(effective):
             _weigh(z, effective, x)
@@ -160,20 +178,28 @@ def score_rows(
                     put_item(p, (first + r) * M + heads[m], item(z, m * BLOCK + r))
 
 
-@simd_kernel
+@record_kernel
 def average_rows(
-    begin: int, end: int, places: Any, of_row: Any, pair: Any, root: Any, points: Any, record: int,
-    W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any, heads: Any, curved: Any,
-    curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any, means: Any,
-    context: Any, x: Any, z: Any, distance: Any, v: Any, cell: Any, share: Any, row: Any,
-    column: Any, part: Any, maps: Any, sums: Any,
-) -> None:  # fmt: skip
+    begin: int, end: int, completed: Any, contexts: Any, curves: Any, means: Any, room: Any
+) -> None:
     """Write the mean probabilities of completions of some rows: places + root·point, each point.
 
     Coordinates are given, and not scores; the rest is as `score_rows` has it.
+
+    Args:
+        begin: The first row.
+        end: After the last one.
+        completed: Places of the rows, the context and the pair of each, the roots of all pairs,
+            and the points.
+        contexts: The fields of `ContextRecords`.
+        curves: The fields of `Curves`.
+        means: (rows, M), filled.
+        room: The fields of `HeadRoom`.
     """
-    K, M = points.shape
-    width, rows = maps.size // BLOCK, BLOCK // K
+    places, of_row, pair, root, points = completed
+    contexts, curves, room = ContextRecords(*contexts), Curves(*curves), HeadRoom(*room)
+    context, x, z, maps, heads = room.context, room.x, room.z, room.maps, curves.heads
+    (K, M), rows = points.shape, BLOCK // points.shape[0]
     for first in range(begin, end, rows):
         n = (rows if first + rows < end else end - first) * K
         for r in range(n):
@@ -183,15 +209,9 @@ def average_rows(
                 x[m * BLOCK + r] = places[i, m]
                 for j in range(m + 1):
                     x[m * BLOCK + r] += root[pair[i], m, j] * points[k, j]
-        _apply(context, n, record, M, contexts, x, maps)
-        _inputs(context, n, record, M, W, contexts, unit, x, distance, v, maps)
-        inputs = 2 * M + 1 if W > M else M
-        find_cells(inputs, v, knot, knots_per_unit, cell, share, row, column, part)
-        add_bends(
-            n, curved, curve_ends, curves, pairs, surface_ends, surfaces, cell, share, row, column,
-            part, sums, maps,
-        )  # fmt: skip
-        _turn(maps, 0, width, n, M, z)
+        _apply(n, contexts, room)
+        _add_residual(n, contexts, curves, room)
+        _turn(maps, 0, maps.size // BLOCK, n, M, z)
         take_sigmoids(z)
         for i in range(first, first + n // K):
             for m in range(M):

@@ -7,15 +7,13 @@ head has them, a cell of each curve and surface is added, four heads at a time.
 
 __all__ = ["HeadScorer"]
 
-from typing import Any
-
 import numpy as np
 
 from harmonrank.model.density.density import blocks_of, distinct_contexts
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.head_room import HeadRoom
 from harmonrank.model.scorer.heads_kernels import score_rows
-from harmonrank.model.scorer.heads_tables import HeadTables
+from harmonrank.model.scorer.heads_tables import ContextRecords, HeadTables
 from harmonrank.support.parallel import each_part, edges_of
 
 # Records of all contexts are made at once and kept if they hold no more numbers than this.
@@ -33,7 +31,7 @@ class HeadScorer:
     def __init__(self, heads: Heads) -> None:
         self._slots = np.array(heads.slots, np.int64)
         self._tables = HeadTables.of(heads)
-        self._records: np.ndarray | None = None
+        self._records: ContextRecords | None = None
         self._rooms: list[HeadRoom] = []
         size = np.prod(self._slots.astype(np.float64))
         if size * self._tables.padded <= _KEPT_NUMBERS:
@@ -49,7 +47,7 @@ class HeadScorer:
     def fuse(self, scores: np.ndarray, codes: np.ndarray, effective: np.ndarray) -> np.ndarray:
         """Return Σ_m effective_m p_m of each row."""
         fused = np.empty(len(scores))
-        self._run(_NONE, fused, effective[self._tables.bends.heads], scores, codes)
+        self._run(_NONE, fused, effective[self._tables.curves.heads], scores, codes)
         return fused
 
     def _run(
@@ -89,25 +87,27 @@ class HeadScorer:
         scores: np.ndarray,
         codes: np.ndarray,
         slots: np.ndarray,
-        records: np.ndarray,
+        records: ContextRecords,
     ) -> None:
         """Score rows by the records of all contexts that these slots have."""
         tables = self._tables
-        given: Any = (
-            np.ascontiguousarray(scores).reshape(-1),
-            np.ascontiguousarray(codes, np.int32).reshape(-1), slots, *tables.coordinate,
-            tables.padded, tables.width, records, tables.unit, *tables.bends, p.reshape(-1), fused,
-            effective,
-        )  # fmt: skip
+        flat = np.ascontiguousarray(scores).reshape(-1)
+        rows = flat, np.ascontiguousarray(codes, np.int32).reshape(-1), slots
+        coordinates, contexts, curves = (
+            tuple(tables.coordinate),
+            tuple(records),
+            tuple(tables.curves),
+        )
+        out = p.reshape(-1), fused, effective
         edges = edges_of(len(scores), _PART_ROWS if len(scores) < _MANY_ROWS else _LARGE_PART)
-        score: Any = score_rows
 
         def work(part: int) -> None:
             try:
                 room = self._rooms.pop()
             except IndexError:  # All are in use by other threads.
                 room = HeadRoom.of(scores.shape[1], tables.width)
-            score(edges[part], edges[part + 1], *given, *room)
+            low, high = edges[part], edges[part + 1]
+            score_rows(low, high, rows, coordinates, contexts, curves, out, tuple(room))
             self._rooms.append(room)
 
         each_part(work, len(edges) - 1)

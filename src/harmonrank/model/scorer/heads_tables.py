@@ -1,21 +1,68 @@
 """Head tables: what scoring looks up, laid out for the kernels.
 
 Given its context a head is linear in the coordinates but for curves and surfaces. So each context
-has a record of numbers; what bends has tables of its own.
+has a record of numbers; curves and surfaces have tables of their own.
 """
 
-__all__ = ["HeadTables"]
+__all__ = ["ContextRecords", "CoordinateCells", "HeadTables"]
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.heads import Heads
-from harmonrank.model.scorer.bends import Bends
+from harmonrank.model.scorer.curves import Curves
 from harmonrank.model.scorer.head_room import aligned
 from harmonrank.support.simd import SINGLES
+
+
+class CoordinateCells(NamedTuple):
+    """The scale of each score as cells of equal width.
+
+    Attributes:
+        low: (M,) lower end of the grid.
+        per_unit: (M,) cells per unit.
+        table: Lower end and step of each cell, flat.
+        straight: (M,) whether the coordinate is the logit.
+    """
+
+    low: np.ndarray
+    per_unit: np.ndarray
+    table: np.ndarray
+    straight: np.ndarray
+
+    @classmethod
+    def of(cls, map_: Coordinate) -> "CoordinateCells":
+        """Lay a coordinate out."""
+        cells = map_.table.shape[1] - 1
+        grid = np.linspace(map_.low, map_.high, cells + 1, axis=1)
+        straight = (map_.table == grid).all(axis=1) & (map_.below == 1) & (map_.above == 1)
+        width = (map_.high - map_.low) / cells
+        per_unit = np.divide(1.0, width, out=np.zeros(len(width)), where=width > 0)
+        # Beyond the grid are two more cells, of the outer slopes.
+        below, above = (map_.below * width)[:, None], (map_.above * width)[:, None]
+        ends = np.concatenate([map_.table[:, :1] - below, map_.table], axis=1)
+        steps = np.concatenate([below, np.diff(map_.table, axis=1), above], axis=1)
+        return cls(map_.low, per_unit, np.stack([ends, steps], axis=2).reshape(-1), straight)
+
+
+class ContextRecords(NamedTuple):
+    """What scoring looks up of some contexts.
+
+    Attributes:
+        record: How many numbers a context has.
+        columns: Of its linear map.
+        numbers: The records, one after the other.
+        unit: (M,) what a coordinate is multiplied with to be an input of the residual.
+    """
+
+    record: int
+    columns: int
+    numbers: np.ndarray
+    unit: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -26,27 +73,27 @@ class HeadTables:
         heads: What they are made of.
         width: Columns of a context's linear map: logits, and surprises where they are used.
         record: Numbers per context.
-        coordinate: Lower end of the grid, cells per unit, table, and whether the map is 1:1.
+        coordinate: Of the scores.
         unit: (M,) what a coordinate is multiplied with to be an input of the residual.
-        bends: Curves and surfaces.
+        curves: Curves and surfaces.
     """
 
     heads: Heads
     width: int
     record: int
-    coordinate: tuple[np.ndarray, ...]
+    coordinate: CoordinateCells
     unit: np.ndarray
-    bends: Bends
+    curves: Curves
 
     @classmethod
     def of(cls, heads: Heads) -> "HeadTables":
         """Lay out what scoring needs; surprises only if some curve or surface uses them."""
-        M, bends = len(heads.theta), Bends.of(heads.residual)
-        width = 2 * M if bends.last >= M else M
-        inputs = 0 if bends.last < 0 else M if bends.last < M else 3 * M
+        M, curves = len(heads.theta), Curves.of(heads.residual)
+        width = 2 * M if curves.last >= M else M
+        inputs = 0 if curves.last < 0 else M if curves.last < M else 3 * M
         unit = heads.standard(np.zeros((1, len(heads.slots)), np.int64))[0]
-        coordinate = _coordinate(heads.coordinate)
-        return cls(heads, width, (1 + M) * width + inputs, coordinate, unit, bends)
+        coordinate = CoordinateCells.of(heads.coordinate)
+        return cls(heads, width, (1 + M) * width + inputs, coordinate, unit, curves)
 
     @property
     def made(self) -> int:
@@ -80,10 +127,10 @@ class HeadTables:
         width, rows = _lanes(self.width), 1 + len(self.heads.theta)
         return rows * width + _lanes(self.record - rows * self.width)
 
-    def records(self, contexts: np.ndarray) -> np.ndarray:
-        """Return the records of some contexts for the kernels, one after the other.
+    def records(self, contexts: np.ndarray) -> ContextRecords:
+        """Return the records of some contexts for the kernels.
 
-        Each row of a map begins a cache line, and heads are in the order of `Bends`.
+        Each row of a map begins a cache line, and heads are in the order of `Curves`.
         """
         plain = self.of_contexts(contexts)
         C, M, width = len(plain), len(self.heads.theta), _lanes(self.width)
@@ -92,24 +139,11 @@ class HeadTables:
         flat = aligned(C * self.padded, np.float64)
         records = flat.reshape(C, self.padded)
         rows = records[:, : (1 + M) * width].reshape(C, 1 + M, width)
-        rows[:, :, :M] = maps[:, :, self.bends.heads]
+        rows[:, :, :M] = maps[:, :, self.curves.heads]
         rows[:, :, M : self.width] = maps[:, :, M:]
         records[:, (1 + M) * width :][:, : self.record - end] = plain[:, end:]
-        return flat
+        return ContextRecords(self.padded, self.width, flat, self.unit)
 
 
 def _lanes(size: int) -> int:
     return -(-size // SINGLES) * SINGLES
-
-
-def _coordinate(map_: Coordinate) -> tuple[np.ndarray, ...]:
-    cells = map_.table.shape[1] - 1
-    grid = np.linspace(map_.low, map_.high, cells + 1, axis=1)
-    straight = (map_.table == grid).all(axis=1) & (map_.below == 1) & (map_.above == 1)
-    width = (map_.high - map_.low) / cells
-    per_unit = np.divide(1.0, width, out=np.zeros(len(width)), where=width > 0)
-    # Each cell is its lower end and its step; beyond the grid are two more, of the outer slopes.
-    below, above = (map_.below * width)[:, None], (map_.above * width)[:, None]
-    ends = np.concatenate([map_.table[:, :1] - below, map_.table], axis=1)
-    steps = np.concatenate([below, np.diff(map_.table, axis=1), above], axis=1)
-    return map_.low, per_unit, np.stack([ends, steps], axis=2).reshape(-1), straight

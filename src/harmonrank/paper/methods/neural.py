@@ -14,7 +14,6 @@ __all__ = [
 ]
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -25,7 +24,7 @@ from harmonrank.data import Log, Source, read_log
 from harmonrank.data.kinds import LabelLevels
 from harmonrank.data.rows.blocks import HeldBlocks
 from harmonrank.fusion.kinds import LabelTargets
-from harmonrank.fusion.method import Method
+from harmonrank.fusion.method import Method, changed
 from harmonrank.fusion.position import corrected
 from harmonrank.fusion.protocol import TrainingRows, Traits
 from harmonrank.model.fit_rows import FitRows
@@ -122,7 +121,11 @@ class NetworkFit(TrainedNetwork):
         return network
 
     def rescaled(self, factor: float, shift: float) -> Self:
-        """Return the network with `factor` times its fused score, plus `shift`."""
+        """Return the network with `factor` times its fused score, plus `shift`.
+
+        A loss of ranks leaves the scale of the fused score open, so that it wanders as a network
+        goes on learning; whoever compares fused scores of different times brings them to one.
+        """
         changed = {
             name: (array * factor).astype(np.float32)
             for name, array in self.weights.items()
@@ -248,21 +251,12 @@ class NeuralMethod(NetworkMethod):
         log = corrected(read_log(table, self.schema)).counted()
         newer = self._grown(log)
         rows = newer._rows_of(log, seed)
-        newer._state = update_network(self.config, newer.state, rows, passes)
+        state = update_network(self.config, newer.state, rows, passes)
         # Of an objective that these rows show one class of, they tell no prevalence.
         known = (rows.prevalence > 0) & (rows.prevalence < 1)
         prevalence = np.where(known, rows.prevalence, self.prevalence)
-        return newer.with_fitted(replace(newer.fitted, prevalence=prevalence, points={}, maps=()))
-
-    def rescaled(self, factor: float, shift: float) -> Self:
-        """Return the same network with `factor` times its fused score, plus `shift`.
-
-        A loss of ranks does not fix the scale of the fused score, which drifts as training goes on.
-        To compare fused scores of different times, bring them to one scale.
-        """
-        changed = copy(self)
-        changed._state = self.state.rescaled(factor, shift)
-        return changed
+        fitted = replace(newer.fitted, prevalence=prevalence, points={}, maps=())
+        return changed(newer, fitted=fitted, state=state)
 
     def attention(self, table: Source) -> np.ndarray | None:
         """Return the mean of A_r over rows, the attention of each objective to each other.
@@ -280,19 +274,18 @@ class NeuralMethod(NetworkMethod):
 
     def _grown(self, log: Log) -> Self:
         """Return a copy with room for every context value of these rows."""
-        newer, fitted = copy(self), self.fitted
+        fitted, learned = self.fitted, self.fitted.learned
         encoder = fitted.encoder.grown(log.context)
-        if encoder != fitted.encoder:
-            codes, slots = encoder.recoding(fitted.encoder), encoder.slots
-            learned = fitted.learned
-            newer._fitted = replace(
-                fitted,
-                encoder=encoder,
-                reference=fitted.reference.recoded(codes, slots),
-                learned=None if learned is None else learned.recoded(codes, slots),
-            )
-            newer._state = self.state.grown(slots, codes)
-        return newer
+        if encoder == fitted.encoder:
+            return self
+        codes, slots = encoder.recoding(fitted.encoder), encoder.slots
+        grown = replace(
+            fitted,
+            encoder=encoder,
+            reference=fitted.reference.recoded(codes, slots),
+            learned=None if learned is None else learned.recoded(codes, slots),
+        )
+        return changed(self, fitted=grown, state=self.state.grown(slots, codes))
 
     def _rows_of(self, log: Log, seed: int) -> TrainingRows:
         """Return rows for further training, without validation rows."""
@@ -303,7 +296,7 @@ class NeuralMethod(NetworkMethod):
         }
         labels = LabelTargets.of(levels).of_log(log).known_labels()
         scores = self.fitted.expected(log.scores, codes, missing=False)
-        request = log.request if self.optimises == "requests" else None
+        request = log.request if self.config.optimise == "requests" else None
         rows = FitRows(0, scores, codes, labels, log.sample_weight, request=request)
         return TrainingRows(
             schema=schema,

@@ -85,7 +85,7 @@ class Explanation:
             rows = {**self.rows.to_dict(), "row": self.row and self.row.to_dict()}
         return {
             "method": self.model.name,
-            "optimises": self.model.optimises,
+            "optimises": self.model.fuser.optimises,
             **self.facts,
             "points": self.model.points,
             "notes": self.notes,

@@ -78,6 +78,6 @@ def explain_model(model: Method, log: Log) -> ModelExplanation:
         pulls=dict(zip(names, pulls_of(model, some), strict=True)),
         by_context=pulls_by_context(model, some),
         responses=response_of(model, some),
-        optimises=model.optimises,
+        optimises=model.fuser.optimises,
         influence=influence_of(model, log),
     )

@@ -133,7 +133,7 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
         usual=usual,
         changes=tuple(_changes(model, own, here, fused, add)),
         given=given,
-        optimises=model.optimises,
+        optimises=model.fuser.optimises,
     )
 
 

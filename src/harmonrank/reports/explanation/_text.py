@@ -30,7 +30,7 @@ def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Ta
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
-    if model.optimises == "requests":
+    if model.fuser.optimises == "requests":
         note = (
             "Fitted for AUC within requests. Effective weight: what a unit of probability counts "
             "in a usual row."

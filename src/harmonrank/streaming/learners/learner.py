@@ -23,6 +23,7 @@ from msgspec import Meta
 from harmonrank.data import Log, Schema
 from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
 from harmonrank.fusion import Method, load, method_class
+from harmonrank.fusion.method import changed
 from harmonrank.fusion.position import corrected
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.state.commits import Commits
@@ -165,7 +166,7 @@ class StreamLearner:
         if kind is None:
             recent = newest(window, max(rows.rows, RECENT)).sampled(RECENT)
             fitted = model.fitted.referred_to(unlabelled(recent).counted())
-            return replace(counted, fitted=model.with_fitted(fitted), window=window)
+            return replace(counted, fitted=changed(model, fitted=fitted), window=window)
         begun = kind.begun(model, window, self.recipe.settings, seed=seed, at=at)
         if begun is None:
             return replace(counted, fitted=model, window=window)

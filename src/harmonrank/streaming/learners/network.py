@@ -24,6 +24,7 @@ from harmonrank.data import Log
 from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
 from harmonrank.fusion import load
+from harmonrank.fusion.method import changed
 from harmonrank.model.density.spread import Spread
 from harmonrank.paper.methods.neural import NeuralMethod
 from harmonrank.streaming.config import LearnerSettings
@@ -124,7 +125,7 @@ class NetworkContinuation:
     @cached_property
     def model(self) -> NeuralMethod:
         """What it would publish."""
-        return self.network.rescaled(*self.scale)
+        return changed(self.network, state=self.network.state.rescaled(*self.scale))
 
     def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:  # noqa: ARG002
         """Return the network after its passes over these rows and earlier ones."""
@@ -135,7 +136,7 @@ class NetworkContinuation:
         network = self.network.updated(mixed, passes=settings.passes, seed=seed)
         return replace(
             self,
-            network=network.with_fitted(network.fitted.referred_to(recent.counted())),
+            network=changed(network, fitted=network.fitted.referred_to(recent.counted())),
             scale=_scale(network.score(recent), self.model.score(recent)),
             replay=self.replay.with_rows(rows, seed=seed),
             recent=recent,

@@ -17,6 +17,7 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, HarmonRank
+from harmonrank.fusion.method import changed
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.streaming.config import LearnerSettings
@@ -68,7 +69,7 @@ class Sums:
         if log.rows >= _REFERENCE_ROWS:
             fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
         state = replace(model.state, heads=running.heads)
-        newer = HarmonRank.assembled(model.schema, fitted, state)
+        newer = changed(HarmonRank(), schema=model.schema, fitted=fitted, state=state)
         return type(self)(newer, running)
 
     def recalibrated(self, rows: Log) -> Self:

@@ -1,16 +1,16 @@
-"""Bend kernels: the curves and surfaces of a block of rows, four heads at a time (`Bends`).
+"""Curve kernels: the curves and surfaces of a block of rows, four heads at a time (`Curves`).
 
-Rows are the inner loop: the cells of two bends stay in the nearest cache, and no sum waits for
+Rows are the inner loop: the cells of two curves stay in the nearest cache, and no sum waits for
 another.
 """
 
-__all__ = ["add_bends", "find_cells"]
+__all__ = ["add_curves_and_surfaces", "find_cells"]
 
 from typing import Any
 
 import numpy as np
 
-from harmonrank.model.scorer.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
+from harmonrank.model.scorer.curves import CURVE_CELLS, HEADS, SURFACE_CELLS
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.support.kernel import simd_function
 from harmonrank.support.simd import ROWS, SINGLES, item, pair_simd, put_simd, simd
@@ -19,18 +19,17 @@ from harmonrank.support.simd_maths import folded, of_all, widened
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _CURVE_CELLS, _SURFACE_CELLS = np.float32(CURVE_CELLS), np.float32(SURFACE_CELLS)
 _LAST_CURVE, _LAST_SURFACE = np.int32(CURVE_CELLS - 1), np.int32(SURFACE_CELLS - 1)
-# Numbers of a cell, of a row of cells, and of a whole bend.
+# Numbers of a cell, of a row of cells, and of a whole curve or surface.
 _CURVE_CELL, _CURVE = np.int32(2 * HEADS), CURVE_CELLS * 2 * HEADS
 _SURFACE_CELL, _SURFACE_ROW = np.int32(4 * HEADS), np.int32(SURFACE_CELLS * 4 * HEADS)
 _SURFACE = SURFACE_CELLS * SURFACE_CELLS * 4 * HEADS
 
 
 @simd_function
-def find_cells(
-    inputs: int, v: Any, low: Any, per_unit: Any, cell: Any, share: Any, row: Any, column: Any,
-    part: Any,
-) -> None:  # fmt: skip
+def find_cells(inputs: int, curves: Any, room: Any) -> None:
     """Write where the cell of each input begins, and how far it is on the way through it."""
+    low, per_unit, v, cell, share = curves.low, curves.per_unit, room.v, room.cell, room.share
+    row, column, part = room.row, room.column, room.part
     for i in range(inputs):
         own, pairs = slice(i * BLOCK, (i + 1) * BLOCK), slice(2 * i * BLOCK, 2 * (i + 1) * BLOCK)
         x, to, way = v[own], cell[own], share[pairs]
@@ -60,21 +59,21 @@ def _cell(place: Any, last: Any) -> Any:
 
 
 @simd_function
-def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
+def _curve(cells: Any, start: int, cell: Any, share: Any, i: int) -> Any:
     """Return a and b·x of four heads, for input and row i."""
-    return simd(curves, start + item(cell, i)) * pair_simd(share, 2 * i)
+    return simd(cells, start + item(cell, i)) * pair_simd(share, 2 * i)
 
 
 @simd_function
-def _add_curves(
-    begin: int, end: int, curved: Any, curves: Any, n: int, cell: Any, share: Any, sums: Any
-) -> None:
+def _add_curves(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
     """Add the curves of four heads, two at a time."""
+    curved, cells = curves.curved, curves.curve_cells
+    cell, share, sums = room.cell, room.share, room.sums
     for t in range(begin, end, 2):
         i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
         for r in range(n):
-            total = simd(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
-            total = total + _curve(curves, start + _CURVE, cell, share, j + r)
+            total = simd(sums, r * SINGLES) + _curve(cells, start, cell, share, i + r)
+            total = total + _curve(cells, start + _CURVE, cell, share, j + r)
             put_simd(sums, r * SINGLES, total)
 
 
@@ -87,11 +86,10 @@ def _surface(surfaces: Any, start: int, row: Any, column: Any, part: Any, i: int
 
 
 @simd_function
-def _add_surfaces(
-    begin: int, end: int, pairs: Any, surfaces: Any, n: int, row: Any, column: Any, part: Any,
-    sums: Any,
-) -> None:  # fmt: skip
+def _add_surfaces(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
     """Add the surfaces of four heads, two at a time."""
+    pairs, surfaces, sums = curves.pairs, curves.surface_cells, room.sums
+    row, column, part = room.row, room.column, room.part
     for t in range(begin, end, 2):
         i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
         k, m, other = pairs[t + 1, 0] * BLOCK, pairs[t + 1, 1] * BLOCK, start + _SURFACE
@@ -103,11 +101,10 @@ def _add_surfaces(
 
 
 @simd_function
-def add_bends(
-    n: int, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any,
-    cell: Any, share: Any, row: Any, column: Any, part: Any, sums: Any, maps: Any,
-) -> None:  # fmt: skip
+def add_curves_and_surfaces(n: int, curves: Any, room: Any) -> None:
     """Add all curves and surfaces to the logits, which `maps` begins with, in the same order."""
+    sums, maps = room.sums, room.maps
+    curve_ends, surface_ends = curves.curve_ends, curves.surface_ends
     width = maps.size // BLOCK
     for block in range(len(curve_ends) - 1):
         begin, end = curve_ends[block], curve_ends[block + 1]
@@ -115,8 +112,8 @@ def add_bends(
         if begin < end or first < last:
             for k in range(0, sums.size, ROWS):
                 put_simd(sums, k, of_all(_ZERO))
-            _add_curves(begin, end, curved, curves, n, cell, share, sums)
-            _add_surfaces(first, last, pairs, surfaces, n, row, column, part, sums)
+            _add_curves(begin, end, n, curves, room)
+            _add_surfaces(first, last, n, curves, room)
             for r in range(n):
                 at = r * width + block * HEADS
                 own = widened(folded(simd(sums, r * SINGLES)))

@@ -1,12 +1,12 @@
-"""Bends: the curves and surfaces of a residual, laid out for the kernels that score.
+"""Curves: the curves and surfaces of a residual, laid out for the kernels that score.
 
 Between its knots a curve is a + b·x, and a surface a + b·y + x·(c + d·y), x and y being how far a
 row is on its way through the cell. So a cell holds these coefficients in place of its knots, of
-four heads side by side: those of a surface are one cache line. Few heads have all bends, so heads
-with many of them come first, and four heads without a bend leave it out.
+four heads side by side: those of a surface are one cache line. Few heads have all of them, so heads
+with many come first, and four heads without one leave it out.
 """
 
-__all__ = ["CURVE_CELLS", "HEADS", "SURFACE_CELLS", "Bends"]
+__all__ = ["CURVE_CELLS", "HEADS", "SURFACE_CELLS", "Curves"]
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ HEADS = 4
 CURVE_CELLS, SURFACE_CELLS = CURVE_KNOTS - 1, SURFACE_KNOTS - 1
 
 
-class Bends(NamedTuple):
+class Curves(NamedTuple):
     """Tables of curves and surfaces, float32 and flat, four heads after the other.
 
     Attributes:
@@ -30,10 +30,10 @@ class Bends(NamedTuple):
         heads: The heads in the order of the tables.
         curved: The input of each curve.
         curve_ends: Where the curves of each four heads end, after a 0.
-        curves: (curves, cells, heads, 2): a and b.
+        curve_cells: (curves, cells, heads, 2): a and b.
         pairs: The two inputs of each surface.
         surface_ends: Where the surfaces of each four heads end, after a 0.
-        surfaces: (surfaces, cells, cells, 2, heads, 2): a and b, then c and d.
+        surface_cells: (surfaces, cells, cells, 2, heads, 2): a and b, then c and d.
     """
 
     low: np.ndarray
@@ -41,13 +41,13 @@ class Bends(NamedTuple):
     heads: np.ndarray
     curved: np.ndarray
     curve_ends: np.ndarray
-    curves: np.ndarray
+    curve_cells: np.ndarray
     pairs: np.ndarray
     surface_ends: np.ndarray
-    surfaces: np.ndarray
+    surface_cells: np.ndarray
 
     @classmethod
-    def of(cls, found: Residual) -> "Bends":
+    def of(cls, found: Residual) -> "Curves":
         """Lay the curves and surfaces of a residual out, those without a coefficient left out."""
         M = len(found.curve)
         bent = found.curve.any(axis=2).sum(axis=1) + found.surface.any(axis=(2, 3)).sum(axis=1)
@@ -69,7 +69,7 @@ class Bends(NamedTuple):
 
     @property
     def last(self) -> int:
-        """Return the last input that a bend looks at, −1 if there is no bend."""
+        """Return the last input that one of them looks at, −1 if there is none."""
         return int(max(self.curved.max(initial=-1), self.pairs.max(initial=-1)))
 
 
@@ -91,9 +91,9 @@ def _surface_cells(knots: np.ndarray) -> np.ndarray:
 def _listed(
     knots: np.ndarray, cells_of: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which bends each four heads have, where their lists end, and the cells of all.
+    """Return which of them each four heads have, where their lists end, and the cells of all.
 
-    A list of odd length ends with a bend that is 0 everywhere, as two are added at once: one more
+    A list of odd length ends with one that is 0 everywhere, as two are added at once: one more
     loop for the last one would take longer to compile than this takes to add.
     """
     M = len(knots)
