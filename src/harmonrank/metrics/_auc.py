@@ -1,7 +1,5 @@
 """The area under the ROC curve of M objectives, from one sort of the fused score."""
 
-__all__ = ["auc", "mid_ranks", "pair_share", "rank_sums"]
-
 from typing import Any
 
 import numpy as np

@@ -1,12 +1,5 @@
 """Bootstrap intervals of the AUC sum: thousands of reweighted AUCs from one sort per score."""
 
-__all__ = [
-    "bootstrap_areas",
-    "bootstrap_auc_sum",
-    "percentiles",
-    "poisson_weights",
-]
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,13 +1,5 @@
 """Calibration: the probability of a label given one score."""
 
-__all__ = [
-    "fit_isotonic",
-    "fit_logistic",
-    "fit_logistic_curves",
-    "isotonic_pools",
-    "logistic_likelihood",
-]
-
 from collections.abc import Callable
 from typing import Any
 

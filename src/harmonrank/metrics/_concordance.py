@@ -1,7 +1,5 @@
 """Concordance: AUC for labels that are numbers, by counting pairs in n log n steps."""
 
-__all__ = ["concordance", "concordance_influence", "request_concordance"]
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns compared by their distributions: rank correlation, and how far a score has moved."""
 
-__all__ = ["population_stability_index", "spearman"]
-
 import numpy as np
 from numpy.typing import ArrayLike
 

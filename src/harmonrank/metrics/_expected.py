@@ -10,8 +10,6 @@ and at every t the sum over pairs is one over a sorted request. The integrand is
 Gauss–Legendre rule of n/2 nodes has no error.
 """
 
-__all__ = ["best_request_score", "best_score", "expected_grouped_auc", "request_gains"]
-
 from collections.abc import Sequence
 from typing import Any
 

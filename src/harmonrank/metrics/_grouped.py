@@ -3,16 +3,6 @@
 Requests are the sampling unit of its intervals.
 """
 
-__all__ = [
-    "GroupedAUC",
-    "RequestMoments",
-    "grouped_auc",
-    "grouped_auc_influence",
-    "grouped_auc_intervals",
-    "request_areas",
-    "request_moments",
-]
-
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 

@@ -3,22 +3,6 @@
 Functions return views wherever possible: labels of 500,000 rows are not copied to be read.
 """
 
-__all__ = [
-    "FloatArray",
-    "IntArray",
-    "LabelArray",
-    "RequestLayout",
-    "check_groups",
-    "check_inputs",
-    "check_labels",
-    "check_level",
-    "check_paired",
-    "check_scores",
-    "check_weights",
-    "request_layout",
-    "sorting_order",
-]
-
 from typing import Any, NamedTuple
 
 import numpy as np

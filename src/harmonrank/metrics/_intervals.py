@@ -3,16 +3,6 @@
 They follow from how much each row moves an AUC: its influence.
 """
 
-__all__ = [
-    "Interval",
-    "auc_influence",
-    "auc_interval",
-    "auc_sum_interval",
-    "interval_of_sums",
-    "objective_weighting",
-    "request_influence",
-]
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist

@@ -3,8 +3,6 @@
 The estimates are eqs. 6, 7, 8 and 9 of docs/position.md.
 """
 
-__all__ = ["LoggedValues", "logged_values"]
-
 from dataclasses import dataclass
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """Outcomes: labels of every kind, and how each kind is measured."""
 
-__all__ = ["Outcomes", "each_part"]
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Trade-offs between objectives: which results are unbeaten, and how much they cover."""
 
-__all__ = ["hypervolume", "knee", "pareto_front"]
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -6,17 +6,6 @@ below it, a row's mid-rank among all rows is its mid-rank within its range plus 
 `metrics.auc` are those of the ranges, shifted: exact, ties included, however the ranges are cut.
 """
 
-__all__ = [
-    "RangeTotals",
-    "WholeTotals",
-    "range_influence",
-    "range_totals",
-    "ranges_of",
-    "splitters_of",
-    "tied_ranges",
-    "whole_totals",
-]
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Bootstrap of the AUC within requests: whole requests are drawn again, their AUCs are not."""
 
-__all__ = ["bootstrap_request_areas"]
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -6,8 +6,6 @@ infinities) are sorted by the digits of their bit patterns instead. Both ways ar
 give the same result.
 """
 
-__all__ = ["argsort", "extremes", "rank", "sort_into", "sort_rows"]
-
 import math
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar

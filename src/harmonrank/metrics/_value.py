@@ -5,8 +5,6 @@ depends neither on the row order nor on a seed. A request with fewer than k cand
 them.
 """
 
-__all__ = ["bootstrap_values", "events_at_k", "place_gains", "value_at_k", "value_interval"]
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Floors: what the AUC of an objective must not fall below, or of an unwanted one not exceed."""
 
-__all__ = ["CURRENT", "Floor"]
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

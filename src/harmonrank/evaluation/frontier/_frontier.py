@@ -1,7 +1,5 @@
 """Frontier: which AUCs one fit can reach as its weights move, and which of them are unbeaten."""
 
-__all__ = ["Front", "Frontier", "frontier", "frontier_of"]
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

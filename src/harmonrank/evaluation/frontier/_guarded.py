@@ -5,8 +5,6 @@ The best score for Σ c_m AUC_m subject to AUC_j ≥ f_j is, by the Lagrangian, 
 objectives with a floor rise. λ_m is the price of a floor, what the sum would gain by lowering it.
 """
 
-__all__ = ["Guarded", "guarded_by"]
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

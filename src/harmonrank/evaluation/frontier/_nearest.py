@@ -1,7 +1,5 @@
 """Nearest: what comes nearest to floors that cannot hold together, and which of them conflict."""
 
-__all__ = ["conflict_of", "eased", "nearest_to"]
-
 from collections.abc import Sequence
 
 import numpy as np

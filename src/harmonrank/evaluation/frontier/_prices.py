@@ -1,7 +1,5 @@
 """Prices: the least that must be added to the weights of floors for all of them to hold."""
 
-__all__ = ["price_floors", "prices_of"]
-
 import numpy as np
 
 from harmonrank.evaluation.frontier._trial import Trial, Trials

@@ -1,7 +1,5 @@
 """Refits: how far one fit, re-weighted, is from another fit for these very weights."""
 
-__all__ = ["Refit", "refits_of"]
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Sweep: the calibrated heads of one fit on labelled rows, measured at any weights."""
 
-__all__ = ["Sweep", "simplex_grid", "weights_to_try"]
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

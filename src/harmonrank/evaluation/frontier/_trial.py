@@ -1,7 +1,5 @@
 """Trials: weights, the AUCs they have, and how far above its floor each of them surely is."""
 
-__all__ = ["Trial", "Trials"]
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist

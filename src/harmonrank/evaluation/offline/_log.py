@@ -1,7 +1,5 @@
 """What an off-policy estimate takes from a log: propensities, and predictions of what is wanted."""
 
-__all__ = ["LoggedRequests", "read_requests"]
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """OfflineResult: what a model would earn at the first k places, and what speaks for it."""
 
-__all__ = ["OfflineObjective", "OfflineResult"]
-
 from dataclasses import dataclass
 from typing import Any
 

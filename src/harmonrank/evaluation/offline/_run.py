@@ -1,7 +1,5 @@
 """Run: the off-policy estimate of a model's value, alone or against another ranking."""
 
-__all__ = ["offline"]
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Training step: fused scores with the derivatives of each row, and the backward pass."""
 
-__all__ = ["TrainingStep", "derive_rows", "scatter_rows", "step_rows"]
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folding: the projections and the paths of a network as small matrices and columns, and back."""
 
-__all__ = ["Agnostic", "Relation", "WeightVector"]
-
 from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Self

@@ -4,8 +4,6 @@ Rows are scored sixteen at a time, filled up at the end. So every row passes thr
 instructions, and its score is the same to the last bit whatever other rows are scored.
 """
 
-__all__ = ["Scorer", "covers", "fuse_rows", "score_rows"]
-
 import logging
 from collections.abc import Mapping
 from functools import cache

@@ -4,8 +4,6 @@ Each number is stored for all sixteen rows side by side, so that one instruction
 of them (`support.simd`). The result of a row does not depend on the other fifteen.
 """
 
-__all__ = ["Room", "load_rows", "place_codes", "place_scores", "turn"]
-
 from typing import Any, NamedTuple
 
 import numpy as np

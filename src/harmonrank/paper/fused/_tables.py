@@ -4,8 +4,6 @@ The arithmetic here is float64, and its cost does not depend on the number of ro
 derives it.
 """
 
-__all__ = ["MOST_CODES", "Tables", "check_shapes", "code_rows", "unknown_code"]
-
 from typing import Any
 
 import numpy as np

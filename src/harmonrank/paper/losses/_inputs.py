@@ -1,7 +1,5 @@
 """Checks that all losses share, and how a loss passes on a gradient that it has computed."""
 
-__all__ = ["LossInputs", "check_inputs", "check_positive", "check_vector", "with_gradient"]
-
 import math
 from typing import Any, NamedTuple, Self
 

@@ -6,8 +6,6 @@ a pair with itself, of score difference zero (half a win in an AUC), and every p
 that pair: so fractional labels, sample weights and repeated rows are consistent.
 """
 
-__all__ = ["MOST_OBJECTIVES", "Labels", "Patterns"]
-
 from functools import cache, cached_property
 from typing import Any, Self
 

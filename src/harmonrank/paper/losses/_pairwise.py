@@ -9,8 +9,6 @@ share of positives. That changes no single objective's optimum, but would weight
 objectives by prevalence. Multiply `objective_weights` by π(1−π) to get its values.
 """
 
-__all__ = ["AucmParts", "aucm_loss", "aucm_parts", "pairwise_logistic_loss", "pairwise_square_loss"]
-
 from typing import Any, NamedTuple
 
 import numpy as np

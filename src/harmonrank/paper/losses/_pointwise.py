@@ -1,7 +1,5 @@
 """Losses without pairs: cross-entropy, regression on aggregated labels, policy gradient."""
 
-__all__ = ["bce_loss", "label_aggregation_loss", "optimal_label_values", "policy_gradient_loss"]
-
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid

@@ -1,7 +1,5 @@
 """The paper's loss: one soft rank for all objectives."""
 
-__all__ = ["RankAucParts", "RankSums", "RequestSums", "rank_auc_loss", "rank_auc_parts"]
-
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, Unpack, overload
 

@@ -1,7 +1,5 @@
 """Explain: what a model learned, what moves its scores, and why a row is where it is."""
 
-__all__ = ["Explanation", "explain"]
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace

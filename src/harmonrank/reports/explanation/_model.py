@@ -1,7 +1,5 @@
 """ModelExplanation: what moves the fused score of a model on some rows, and for whom."""
 
-__all__ = ["ModelExplanation", "explain_model"]
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

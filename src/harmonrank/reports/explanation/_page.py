@@ -1,7 +1,5 @@
 """An explanation as one HTML page."""
 
-__all__ = ["explanation_page"]
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

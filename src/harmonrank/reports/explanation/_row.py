@@ -1,7 +1,5 @@
 """RowExplanation: why one candidate is where it is, and what would move it."""
 
-__all__ = ["Counterfactual", "RowExplanation", "explain_row", "ordinal"]
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

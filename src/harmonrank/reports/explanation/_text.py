@@ -1,7 +1,5 @@
 """Explanations as tables for the terminal."""
 
-__all__ = ["context_pull_table", "learned_table", "pull_table", "row_table", "sparkline"]
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

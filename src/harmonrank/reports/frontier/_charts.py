@@ -1,7 +1,5 @@
 """Charts of a frontier: two objectives at a time, every point numbered."""
 
-__all__ = ["BEST", "REACHED", "front_plots", "pairs_of"]
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """A frontier as one HTML page, in which a click on a point shows all that belongs to it."""
 
-__all__ = ["frontier_page"]
-
 from dataclasses import replace
 
 from harmonrank.evaluation.frontier import Frontier

@@ -1,7 +1,5 @@
 """A frontier as a table: the points that a reader looks at first."""
 
-__all__ = ["floor_table", "frontier_table", "today_words", "volume_words"]
-
 from collections.abc import Iterator
 from typing import Any
 

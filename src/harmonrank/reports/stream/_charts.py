@@ -1,7 +1,5 @@
 """Charts of a stream over time: quality, drift, and how it keeps up."""
 
-__all__ = ["LINES", "drift_plots", "learner_plots", "pace_plots", "quality_plots"]
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias

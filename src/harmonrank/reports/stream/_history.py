@@ -1,7 +1,5 @@
 """StreamHistory: what a page shows of a stream's records."""
 
-__all__ = ["StreamHistory"]
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

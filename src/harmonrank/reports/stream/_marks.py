@@ -1,16 +1,5 @@
 """Marks: what happened to versions and to upstream models, on a chart over time."""
 
-__all__ = [
-    "KINDS",
-    "WHEN",
-    "kind_of",
-    "line_marks",
-    "milliseconds",
-    "shown_time",
-    "time_axis",
-    "upright_lines",
-]
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime

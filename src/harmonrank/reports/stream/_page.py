@@ -1,7 +1,5 @@
 """The history of a stream as one HTML page."""
 
-__all__ = ["stream_page"]
-
 from typing import TYPE_CHECKING
 
 from harmonrank.reports.html import Card, Section, page, section

@@ -1,7 +1,5 @@
 """Tables of a stream: its batches, its versions, its changes of upstream models."""
 
-__all__ = ["aside_table", "change_table", "newest_table", "stream_table", "version_table"]
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
