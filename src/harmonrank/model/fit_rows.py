@@ -120,6 +120,7 @@ def cut_rows(
     labels: np.ndarray,
     weight: np.ndarray | None = None,
     shares: np.ndarray | None = None,
+    request: np.ndarray | None = None,
     *,
     are_logits: bool = False,
     size: int | None = None,
@@ -129,9 +130,10 @@ def cut_rows(
 
     def block(first: int) -> FitRows:
         part = slice(first, first + size)
-        w = None if weight is None else weight[part]
-        each = None if shares is None else shares[part]
-        return FitRows(first, scores[part], codes[part], labels[part], w, are_logits, each)
+        w, each, known = (
+            None if array is None else array[part] for array in (weight, shares, request)
+        )
+        return FitRows(first, scores[part], codes[part], labels[part], w, are_logits, each, known)
 
     return HeldBlocks(map(block, starts_of(len(scores), size)))
 

@@ -70,17 +70,20 @@ class Prior:
         precision: (groups,).
         group: (D,) or (M, D) of each coefficient; −1 for a free one.
         pools: Groups with similar precisions.
+        scale: (M, D) how often each precision counts: more than once where the rows that tell of a
+            coefficient are not independent.
     """
 
     mean: np.ndarray
     precision: np.ndarray
     group: np.ndarray
     pools: tuple[slice, ...] = ()
+    scale: np.ndarray | float = 1.0
 
     @property
     def decay(self) -> np.ndarray:
         """The precision of each coefficient."""
-        return np.where(self.group >= 0, self.precision[self.group], _FREE)
+        return self.scale * np.where(self.group >= 0, self.precision[self.group], _FREE)
 
     def penalty(self, theta: np.ndarray) -> np.ndarray:
         """Return the penalty that the prior adds to each problem, (M,)."""

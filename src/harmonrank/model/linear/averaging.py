@@ -145,7 +145,7 @@ def _unseen(
 
 def in_blocks(rows: FitRows) -> Blocks[FitRows]:
     """Return rows as a log of their own."""
-    given = rows.scores, rows.codes, rows.labels, rows.weight, rows.shares
+    given = rows.scores, rows.codes, rows.labels, rows.weight, rows.shares, rows.request
     return cut_rows(*given, are_logits=rows.are_logits)
 
 

@@ -29,7 +29,8 @@ from harmonrank.data.rows.blocks import Blocks
 from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.density.density import Density, distinct_contexts
 from harmonrank.model.density.density_sums import DensitySums, density_of
-from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
+from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from, drawn_requests
+from harmonrank.model.linear.clustering import context_clustering
 from harmonrank.model.linear.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
 from harmonrank.model.linear.head_quadratic import HeadRows
@@ -62,6 +63,7 @@ _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
 _ENOUGH = 0.15
 _ROUNDS = Rounds(most=50, enough=_ENOUGH / 10, steady=_ENOUGH / 10, near=2.0)
 _COORDINATE_ROWS = 500_000
+_CLUSTERED_ROWS = 60_000  # Whole requests, on which clustering is measured.
 RUNGS = 3
 """How many rungs `fit_rungs` returns."""
 # What a plain calibration of each score would be; the first four groups.
@@ -109,7 +111,7 @@ def fit_blocks(
     """
     counts = RowCounts.of(blocks)
     steps = steps_of(counts, residual=residual)
-    heads, _ = _fit_full(
+    heads, *_ = _fit_full(
         blocks, counts, slots, lambda step: on_step(step, steps), residual=residual
     )
     on_step(steps, steps)
@@ -130,10 +132,10 @@ def fit_rungs(
     residual: bool = True,
 ) -> list[Heads]:
     """Fit the full heads, a plain logistic regression and a calibration of own scores."""
-    heads, data = _fit_full(blocks, counts, slots, on_step, residual=residual)
+    heads, data, clustering = _fit_full(blocks, counts, slots, on_step, residual=residual)
     plain, sums = _plain(heads.coordinate, heads.density, slots, counts.prevalence), BlockSums(data)
     kept = SHARED.stop - SHARED.start, len(GROUPS)
-    return [heads, *(fit_linear(plain, sums, kept=some) for some in kept)]
+    return [heads, *(fit_linear(plain, sums, kept=some, clustering=clustering) for some in kept)]
 
 
 def _fit_full(
@@ -143,8 +145,8 @@ def _fit_full(
     on_step: Callable[[int], None],
     *,
     residual: bool,
-) -> tuple[Heads, Blocks[HeadSums]]:
-    """Fit the full heads; also return the rows as linear heads see them."""
+) -> tuple[Heads, Blocks[HeadSums], np.ndarray | None]:
+    """Fit the full heads; also return the rows as linear heads see them, and their clustering."""
     some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
     logits = some.logits()
     coordinate = fit_coordinate(logits, some.labels, some.counts())
@@ -153,9 +155,13 @@ def _fit_full(
     density = _density(blocks, counts, coordinate, slots, origin)
     plain = _plain(coordinate, density, slots, counts.prevalence)
     if counts.incomplete:
-        return _fit_incomplete(plain, blocks, counts, on_step, residual)
+        return *_fit_incomplete(plain, blocks, counts, on_step, residual), None
     data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
-    return _fit(plain, data, on_step, residual), data
+    heads = fit_linear(plain, BlockSums(data), on_step)
+    clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
+    if (clustering > 1).any():
+        heads = fit_linear(heads, BlockSums(data), clustering=clustering)
+    return _with_residual(heads, data, on_step, residual), data, clustering
 
 
 @dataclass(frozen=True)
@@ -242,7 +248,12 @@ def _fit(
     heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
 ) -> Heads:
     """Fit linear heads to whole rows, and what they leave unexplained."""
-    heads = fit_linear(heads, BlockSums(data), on_step)
+    return _with_residual(fit_linear(heads, BlockSums(data), on_step), data, on_step, residual)
+
+
+def _with_residual(
+    heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
+) -> Heads:
     if not residual:
         return heads
     rows = ResidualBlocks.of(data, heads.slots, heads.theta)
@@ -298,10 +309,12 @@ def fit_linear(
     on_step: Callable[[int], None] = lambda _: None,
     *,
     kept: int = 0,
+    clustering: np.ndarray | None = None,
 ) -> Heads:
     """Take Newton steps until they no longer move the ranking.
 
-    So many groups of coefficients are `kept` as a calibration has them.
+    So many groups of coefficients are `kept` as a calibration has them. With `clustering`, (M,),
+    the evidence for effects of the context is divided by it.
     """
     mean = np.zeros(heads.theta.shape[1])
     mean[SHARED] = _PLAIN if kept else heads.shared
@@ -309,7 +322,10 @@ def fit_linear(
     by_head = heads.precision.copy()
     by_head[:, :kept] = _CALIBRATION[:kept]
     group, precision = columns.groups(heads.slots), columns.flat(by_head)
-    prior = Prior(mean, precision, group, columns.pools)
+    scale = np.ones(heads.theta.shape)
+    if clustering is not None:
+        scale[:, columns.context] = clustering[:, None]
+    prior = Prior(mean, precision, group, columns.pools, scale)
     fixed = kept if kept < len(GROUPS) else len(precision)
 
     def update(prior: Prior, theta: np.ndarray, variance: np.ndarray) -> Prior:
