@@ -27,16 +27,16 @@ _STEP_ROWS = 2048  # A tenth of a millisecond or so.
 
 @simd_function
 def derive_rows(
-    M: int, F: int, d: int, ask: bool, smooth: bool, cell: Array, u: Array, A: Array,
-    own: Array, s: Array, D: Array, J: Array, start: int,
-) -> None:  # fmt: skip
+    M: int, F: int, d: int, ask: bool, smooth: bool, fused: Any, D: Array, J: Array, start: int
+) -> None:
     """Write ∂s/∂(x, y, z, …) of every objective and ∂s/∂u into J, one row after the other.
 
     These are eqs. 9, 10 and 11 of docs/kernels.md; ∂s/∂A, eq. 7 of docs/kernels.md, is never kept.
     D has room for the same with rows as the last axis; each objective has a multiple of eight
     fields there. Constant derivatives, 1 and 0, are never written. Sums are kept in registers and
-    written once.
+    written once. What `fuse_rows` was given and wrote is `fused`.
     """
+    cell, u, A, own, s = fused
     wide = -(-F // SINGLES) * SINGLES
     for i in range(M):  # p_i and one over the sum of A_i become ∂s/∂(A o)_i and ∂s/∂(A c)_i
         to_o = row_simd(own, (3 * M + i) * ROWS) * row_simd(own, (5 * M + i) * ROWS)
@@ -139,7 +139,7 @@ def step_rows(
         place_codes(codes, shares, index, start, M, first, smooth, place, share, turned)
         load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
         fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
-        derive_rows(M, F, d, ask, smooth, cell, u, A, own, s, D, J, start)
+        derive_rows(M, F, d, ask, smooth, (cell, u, A, own, s), D, J, start)
         put_simd(fused, start, row_simd(s, 0))
 
 
@@ -167,11 +167,10 @@ def scatter_rows(
             asked), both flat, a row being filled up to a multiple of eight numbers; wide, asked;
             and how many numbers a part has in both.
     """
-    (index, codes, shares), (cells, contexts, wide, asked, per_cells, per_contexts) = rows, sums
+    (index, codes, _), (cells, contexts, wide, asked, per_cells, per_contexts) = rows, sums
     _scatter_cells(
-        begin, end, index, codes, shares, slope, J, M, first, smooth, cells, part * per_cells,
-        wide, asked,
-    )  # fmt: skip
+        begin, end, rows, slope, J, M, first, smooth, cells, part * per_cells, wide, asked
+    )
     _scatter_contexts(
         begin, end, index, codes, slope, J, M, first, contexts, part * per_contexts, wide, asked
     )
@@ -179,11 +178,11 @@ def scatter_rows(
 
 @simd_function
 def _scatter_cells(
-    low: int, high: int, index: Array, codes: Array, shares: Array, slope: Array, J: Array, M: int,
-    first: Array, smooth: bool, cells: Array, of_cells: int, wide: int, asked: int,
+    low: int, high: int, rows: Any, slope: Array, J: Array, M: int, first: Array, smooth: bool,
+    cells: Array, of_cells: int, wide: int, asked: int,
 ) -> None:  # fmt: skip
     """Add to the table row of each score, or to the two rows that it is interpolated from."""
-    columns = len(first)
+    (index, codes, shares), columns = rows, len(first)
     for row in range(low, high):
         i, own = item(index, row), row * (M * wide + asked)
         for m in range(M):

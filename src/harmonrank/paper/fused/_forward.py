@@ -126,14 +126,10 @@ def score_rows(
         network: `Tables.network`.
         room: The fields of a `Room`.
     """
-    (scores, context, columns), (sizes, knots, inner) = rows, knotted
     first, cells, contexts, M, F, d, W, attend, ask, smooth, bias = network
     place, share, cell, u, A, own, s, turned = room
     for start in range(begin, end, ROWS):
-        place_scores(
-            scores, context, start, columns, M, first, sizes, knots, inner, smooth, place, share,
-            strange,
-        )  # fmt: skip
+        place_scores(start, rows, knotted, M, first, smooth, place, share, strange)
         load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
         fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
         put_simd(fused, start, row_simd(s, 0))

@@ -113,13 +113,14 @@ def place_codes(
 
 @simd_function
 def place_scores(
-    scores: Array, context: Array, start: int, columns: int, M: int, first: Array, sizes: Array,
-    knots: Array, inner: Array, smooth: bool, place: Array, share: Array, strange: Array,
+    start: int, rows: Any, knotted: Any, M: int, first: Array, smooth: bool, place: Array,
+    share: Array, strange: Array,
 ) -> None:  # fmt: skip
     """Write the places of raw scores and context codes, and mark unknown codes as strange.
 
     The context may have more columns than the network uses.
     """
+    (scores, context, columns), (sizes, knots, inner) = rows, knotted
     for m in range(0, len(first) - M, SINGLES):
         turn(context, start * columns + m, columns, place, (M + m) * ROWS)
     for m in range(M, len(first)):
