@@ -20,7 +20,7 @@ from harmonrank.model.requests.request_weights import RequestWeights, term_count
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.events import FitStep
-from harmonrank.support.logistic import score_logit, sigmoid
+from harmonrank.support.logistic import score_logit
 
 if TYPE_CHECKING:
     from harmonrank.model.linear.averaging import OutOfFold
@@ -158,11 +158,11 @@ def _for_requests(unseen: "OutOfFold", rows: TrainingRows) -> RequestWeights | N
     """Return what a unit of probability counts in a row; None if the same in every row."""
     from harmonrank.model.requests.request_fit import fit_request_weights
 
-    some, p = unseen.rows, sigmoid(unseen.averaged)
+    some = unseen.rows
     if some.request is None:
         return None
     sign = np.where(rows.weights < 0, -1.0, 1.0)
-    return fit_request_weights(p, some.request, some.labels, sign, some.weight, unseen.fold)
+    return fit_request_weights(unseen.p, some.request, some.labels, sign, some.weight, unseen.fold)
 
 
 def _incomplete(scores: np.ndarray) -> np.ndarray:

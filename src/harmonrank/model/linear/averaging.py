@@ -15,6 +15,7 @@ logits is again `Heads`: nothing more is stored, and scoring takes as long.
 __all__ = [
     "EVIDENCE_FOLDS",
     "EVIDENCE_ROWS",
+    "FEWEST_ROWS",
     "OutOfFold",
     "averaged",
     "evidence_weights",
@@ -33,12 +34,15 @@ from harmonrank.data.rows.blocks import Blocks
 from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_requests
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_fit import RUNGS, fit_rungs, steps_of
+from harmonrank.model.missing.heads_marginal import MarginalScorer
+from harmonrank.support.logistic import sigmoid
 
 EVIDENCE_FOLDS = 3
 EVIDENCE_ROWS = 60_000
 """At most about so many are fitted again."""
+FEWEST_ROWS = 1000
+"""Fewer tell nothing about rungs; the full head is taken."""
 
-_FEWEST_ROWS = 1000  # Fewer tell nothing about rungs; the full head is taken.
 _FEWEST_REQUESTS = 30  # Fewer tell nothing about how much requests differ.
 _RUNS = 256  # Runs of the log that stand for requests where no column names them.
 _DRAWS = 256
@@ -51,22 +55,16 @@ class OutOfFold:
     """Rows, and what heads that did not learn from them say of them.
 
     Attributes:
-        rows: Whole requests, where a column names them, that have all scores.
+        rows: Whole requests, where a column names them.
         fold: (rows,) the part of the log that each is in.
-        logits: (rungs, rows, M).
+        p: (rows, M) probabilities by the average of the rungs.
         weights: (rungs, M) of the rungs in the average.
     """
 
     rows: FitRows
     fold: np.ndarray
-    logits: np.ndarray
+    p: np.ndarray
     weights: np.ndarray
-
-    @property
-    def averaged(self) -> np.ndarray:
-        """The averages of the logits of the rungs, (rows, M)."""
-        average: np.ndarray = np.einsum("krm,km->rm", self.logits, self.weights)
-        return average
 
 
 def fit_averaged(
@@ -125,22 +123,30 @@ def _unseen(
     Full heads gain most by more rows, so they are thought better beforehand by so many times as
     much as the log is longer than what is tried.
     """
-    whole = np.flatnonzero(~np.isnan(some.scores).any(axis=1))
-    if len(whole) < _FEWEST_ROWS:
+    complete = ~np.isnan(some.scores).any(axis=1)
+    if complete.sum() < FEWEST_ROWS:
         return None
-    rows = some.taken(whole)
-    request = requests_of(rows)
+    request = requests_of(some)
     fold = request_folds(request)
-    logits = np.empty((RUNGS, *rows.labels.shape))
+    tried, logits = [], np.zeros((RUNGS, *some.labels.shape))
     for k in range(EVIDENCE_FOLDS):
-        others = in_blocks(rows.taken(fold != k))
-        rungs = fit_rungs(others, RowCounts.of(others), slots, residual=residual)
-        logits[:, fold == k] = _logits(rungs, rows.taken(fold == k))
+        others = in_blocks(some.taken(complete & (fold != k)))
+        tried.append(fit_rungs(others, RowCounts.of(others), slots, residual=residual))
+        here = complete & (fold == k)
+        logits[:, here] = _logits(tried[k], some.taken(here))
         on_fold(k + 1)
-    evidence = np.stack([_evidence(request, rows, h) for h in logits])  # (rungs, requests, M)
+    rows = some.taken(complete)
+    evidence = np.stack([_evidence(request[complete], rows, h[complete]) for h in logits])
     prior = _PRIOR * log_rows / some.rows
-    weights = [evidence_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)]
-    return OutOfFold(rows, fold, logits, np.stack(weights, axis=1))
+    each = [evidence_weights(head, prior) for head in np.moveaxis(evidence, 2, 0)]
+    weights = np.stack(each, axis=1)
+    p = sigmoid(np.einsum("krm,km->rm", logits, weights))
+    for k in range(EVIDENCE_FOLDS):
+        gaps = some.taken(~complete & (fold == k))
+        if gaps.rows:
+            marginal = MarginalScorer(averaged(tried[k], weights))
+            p[~complete & (fold == k)] = marginal.probabilities(gaps.scores, gaps.codes)
+    return OutOfFold(some, fold, p, weights)
 
 
 def in_blocks(rows: FitRows) -> Blocks[FitRows]:

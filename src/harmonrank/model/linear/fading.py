@@ -18,6 +18,7 @@ from harmonrank.data.rows.blocks import Blocks
 from harmonrank.model.fit_rows import FitRows, drawn_from
 from harmonrank.model.linear.averaging import (
     EVIDENCE_ROWS,
+    FEWEST_ROWS,
     evidence_weights,
     in_blocks,
     requests_of,
@@ -41,6 +42,9 @@ def faded(blocks: Blocks[FitRows], rows: int, slots: tuple[int, ...]) -> Blocks[
         slots: Codes per feature.
     """
     some = drawn_from(blocks, rows, EVIDENCE_ROWS)
+    some = some.taken(~np.isnan(some.scores).any(axis=1))
+    if some.rows < FEWEST_ROWS:
+        return blocks
     fading = fading_of(some, lambda older: fit_blocks(older, slots, residual=False))
     return blocks if fading[0] >= _NONE else blocks.made(_fade, rows, fading)
 
