@@ -62,9 +62,15 @@ def with_spread(
     def look(theta: np.ndarray) -> Likelihood:
         return Likelihood(*parts.total(_looked, at(theta), shift))
 
+    last = np.full(len(constant), -np.inf)
+
     def propose(theta: np.ndarray, there: Likelihood) -> Step | None:
+        nonlocal last
         step, gain = _step(theta, there, free)
-        step[constant], gain[constant] = 0.0, 0.0
+        # Where an effect meets its bound the likelihood has a kink, from which no step leads up.
+        ended = constant | (there.value - _penalty(theta) <= last)
+        step[ended], gain[ended] = 0.0, 0.0
+        last = there.value - _penalty(theta)
         if gain.max() < max(_ENOUGH * rows, _LEAST_ENOUGH):
             return None
         target = theta + step
