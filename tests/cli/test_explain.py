@@ -81,8 +81,8 @@ def test_a_row_adds_up_exactly_and_its_place_is_that_of_the_ranking(run, model, 
     assert row["place"] == 1 + (fused > row["fused"]).sum()
     assert row["candidates"] == len(fused)
     assert sum(row["shares"].values()) == pytest.approx(1)
-    effective = fitted.fuser.weights().counted / (fitted.prevalence * (1 - fitted.prevalence))
-    usual = fitted.probabilities(request).mean(axis=0) * effective
+    p = fitted.probabilities(request)
+    usual = fitted.fuser.parts_of(p, fitted.fuser.weights()).mean(axis=0)
     assert list(row["usual"].values()) == pytest.approx(usual.tolist())
     assert f"Row 37: {row['sentences'][0].split()[3]} of" in text
     assert row["context"]["age"] == frame["age"][37]

@@ -41,7 +41,6 @@ def test_blocks_in_a_file_give_the_bits_of_blocks_in_memory(missing, tmp_path):
     held = cut_rows(*given, size=2_000)
     spilled = SpilledBlocks(held.each(same), tmp_path)
     assert len(held) == len(spilled) == 5
-    assert spilled.size > 0
     expected = fit_blocks(held, SLOTS)
     assert largest_difference(fit_blocks(spilled, SLOTS), expected) == 0.0
     with limited_threads(1):

@@ -115,10 +115,11 @@ def test_ks_is_that_of_scipy(log):
 
 def test_the_frontier_reaches_each_objective_alone(facts, models, logs):
     model, test = models["harmonrank"], logs[1]
-    p, found = model.probabilities(test), facts.frontier
-    for m, alone in enumerate(np.eye(len(found.names))):
+    found = facts.frontier
+    for alone in np.eye(len(found.names)):
         ((place,),) = np.nonzero((found.weights > 0).astype(float) @ (1 - alone) == 0)
-        np.testing.assert_allclose(found.auc.figures[place], auc(p[:, m], test.truth))
+        fused = model.score(test, weights=dict(zip(found.names, alone.tolist(), strict=True)))
+        np.testing.assert_allclose(found.auc.figures[place], auc(fused, test.truth))
     assert found.auc.volume <= found.best.volume
     assert found.request_auc is None
 
