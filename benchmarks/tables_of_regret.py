@@ -171,6 +171,35 @@ def drifting() -> str:
 
 
 @table
+def per_request() -> str:
+    """Regret within requests of both fits of the default, and over all rows."""
+    within = ("harmonrank", "harmonrank, requests", "logistic", "perfect heads")
+    within += ("perfect heads, requests",)
+    rows = []
+    for one in read("per_request")["results"]:
+        found = one["methods"]
+        if "harmonrank" in found:
+            name = f"`{one['world']}`, " + (f"redraw {one['seed']}" if one["seed"] else "preset")
+            cells = [short(found[m]["within"]) if m in found else "" for m in within]
+            rows.append((name, *cells, *(short(found[m]["all"]) for m in within[:2])))
+    head = ["world", "for all rows", "for requests", "`logistic`", "perfect heads"]
+    head += ["perfect heads, for requests", "all rows: for all rows", "all rows: for requests"]
+    return markdown(head, rows)
+
+
+@table
+def per_request_network() -> str:
+    """Regret within requests of both fits of the paper's network."""
+    both = ("harmonrank-paper", "harmonrank-paper, requests")
+    rows = [
+        (f"`{one['world']}`", *(short(one["methods"][m]["within"]) for m in both))
+        for one in read("per_request")["results"]
+        if both[0] in one["methods"]
+    ]
+    return markdown(["world", "`harmonrank-paper`", "for requests"], rows)
+
+
+@table
 def kuairand_slice() -> str:
     found = defaultdict(list)
     for run in read("kuairand_slice")["runs"]:

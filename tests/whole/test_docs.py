@@ -147,7 +147,6 @@ def test_every_file_of_code_that_a_page_names_is_there(page):
         ("objectives.md", "Regret after 50,000 training rows:", "kinds.json"),
         ("tradeoffs.md", "(`python benchmarks/frontier.py`", "frontier.json"),
         ("position.md", "Regret after 100,000 rows shown:", "position.json"),
-        ("per-request.md", "in the last two columns over all rows:", "per_request.json"),
     ],
 )
 def test_regrets_of_a_table_are_in_the_stored_result(page, before, file):

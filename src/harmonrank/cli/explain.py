@@ -35,8 +35,9 @@ def command(
 ) -> None:
     """Show what MODEL learned: effective weights, and what it makes of each score.
 
-    An objective's effective weight is w/(π(1−π)): what a unit of its probability counts in
-    the fused score. With equal weights the rarest objective dominates.
+    An objective's effective weight is what a unit of its probability counts in the fused score:
+    w/(π(1−π)), or its mean over events where the model was fitted for requests. With equal weights
+    a rare objective has much of it.
 
     With --data, also the influence of each objective on the order of a request, with weights of
     equal influence where one rules; what moves the fused score on these rows, overall and by

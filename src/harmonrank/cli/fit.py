@@ -49,8 +49,8 @@ def command(
 
     A fit that was interrupted goes on from its checkpoint when the command is repeated. A parquet
     table that --memory cannot hold is read in blocks. With --engine ray the blocks of the default,
-    logistic and closed-form, the steps of a network and the trials of a formula are the work of
-    workers; other methods are fitted in this process.
+    logistic and closed-form and the trials of a formula are the work of workers; other methods are
+    fitted in this process.
     """
     from time import perf_counter
 

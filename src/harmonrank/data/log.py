@@ -41,6 +41,7 @@ class Log:
             `sample_weight`.
         shown: (rows, objectives) whether a row shows each objective; None if all rows show all.
         draws: In a world, by objective, (rows, K) equally likely values of a graded label.
+        in_order: Whether a column of times was read, and no row is older than the one before it.
     """
 
     schema: Schema
@@ -54,6 +55,7 @@ class Log:
     inverse: np.ndarray | None = None
     shown: np.ndarray | None = None
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
+    in_order: bool = False
 
     @property
     def rows(self) -> int:

@@ -25,6 +25,8 @@ from harmonrank.metrics import (
 REPLICATES = 200
 """How often the test rows are resampled."""
 
+_MOST_EMPTY = 0.1  # Of the draws; of two requests a seventh have neither.
+
 Criterion = Literal["within requests", "all rows", "value"]
 """What decides: AUC within requests, AUC over all rows, or value at k."""
 
@@ -167,8 +169,13 @@ class Entry:
 
 
 def _interval(drawn: np.ndarray) -> Interval:
-    """Return what the test rows give with the spread of what resampled ones do."""
-    return percentiles(float(drawn[0]), drawn[1:], LEVEL)
+    """Return what the test rows give with the spread of what resampled ones do.
+
+    Where a request or two alone have both labels, many draws have none, and others tell of no
+    spread.
+    """
+    few = np.isnan(drawn[1:]).mean() > _MOST_EMPTY if len(drawn) > 1 else False
+    return percentiles(float(drawn[0]), drawn[:0] if few else drawn[1:], LEVEL)
 
 
 def entry_of(

@@ -40,6 +40,7 @@ class LogSums:
         incomplete: How many miss at least one.
         counts: Of every context column, how many rows have each value.
         places: Sums over rows whose weights undo their places; None if there are no places.
+        in_order: Whether rows are known to come in the order of their times.
     """
 
     rows: int
@@ -53,6 +54,7 @@ class LogSums:
     incomplete: int
     counts: list[Counts]
     places: PlaceSums | None
+    in_order: bool
 
     def __add__(self, other: "LogSums") -> "LogSums":
         columns = zip(self.counts, other.counts, strict=True)
@@ -69,6 +71,7 @@ class LogSums:
             self.incomplete + other.incomplete,
             [added_counts(*pair) for pair in columns],
             reduce(add, places) if places else None,
+            self.in_order and other.in_order,
         )
 
 
@@ -228,6 +231,7 @@ def _facts_of(
         int(lost.any(axis=1).sum()),
         value_counts(log.context),
         PlaceSums.of(log),
+        log.in_order,
     )
     some = [log.take(rows_in_block(index, first, log.rows)) for index in (drawn, wider)]
     graded = [log.schema.names.index(name) for name in log.schema.graded]

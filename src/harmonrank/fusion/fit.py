@@ -156,6 +156,7 @@ def learned(
         valid=selection,
         rows=sums.rows,
         valid_rows=valid_rows,
+        in_order=sums.in_order,
         encoder=coder.encoder,
         prevalence=facts.prevalence,
         weights=fit_weights(schema, facts.prevalence),

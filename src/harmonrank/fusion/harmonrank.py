@@ -135,7 +135,7 @@ class HarmonRankConfig:
                     "values per event have a best score of their own: leave one of them out."
                 )
         shared = with_label_shares(rows.train, rows.schema, score_bins(rows))
-        if rows.schema.time is not None:
+        if rows.in_order:
             shared = faded(shared, rows.rows, rows.slots)
         steps = lambda *numbers: rows.on_event(FitStep(*numbers))  # noqa: E731
         heads, unseen = fit_averaged(shared, rows.slots, steps)
@@ -156,10 +156,11 @@ class HarmonRank(Method):
 
 def _for_requests(unseen: "OutOfFold", rows: TrainingRows) -> RequestWeights | None:
     """Return what a unit of probability counts in a row; None if the same in every row."""
+    from harmonrank.model.linear.averaging import FEWEST_REQUESTS
     from harmonrank.model.requests.request_fit import fit_request_weights
 
     some = unseen.rows
-    if some.request is None:
+    if some.request is None or len(np.unique(some.request)) < FEWEST_REQUESTS:
         return None
     sign = np.where(rows.weights < 0, -1.0, 1.0)
     return fit_request_weights(unseen.p, some.request, some.labels, sign, some.weight, unseen.fold)

@@ -52,9 +52,10 @@ class Influence:
         )
         if not self.auc:
             return f"{text}; what that costs, rows with labels tell."
-        moved = ", ".join(f"{each} {a:.4f} to {b:.4f}" for each, (a, b) in self.auc.items())
-        signs = np.sign(list(self.proposal.values()))  # of an unwanted one a fall is a gain
-        total = signs @ np.diff(list(self.auc.values()))[:, 0]
+        known = {name: pair for name, pair in self.auc.items() if np.isfinite(pair).all()}
+        moved = ", ".join(f"{each} {a:.4f} to {b:.4f}" for each, (a, b) in known.items())
+        # Of an unwanted objective a fall is a gain.
+        total = sum(np.sign(self.proposal[name]) * (b - a) for name, (a, b) in known.items())
         return f"{text}; AUC {self.where} would go: {moved}; in sum {total:+.4f}."
 
 
@@ -73,8 +74,8 @@ def influence_of(model: Method, log: Log) -> Influence | None:
     found = Influence(dict(zip(names, shares.tolist(), strict=True)), where)
     sizes = np.abs(weights.counted[weights.counted != 0])
     chosen = weights.by_value or len(sizes) < 2 or np.ptp(sizes) > 1e-9 * sizes.max()
-    # Of two objectives one always has half.
-    if chosen or shares.max() <= max(0.5, 1.5 / len(sizes)):
+    # Of two objectives one always has half, and two may share all of it.
+    if chosen or shares.max() <= max(0.5, 1.5 / len(sizes), 1.5 * np.sort(shares)[-2]):
         return found
     scaled = weights.counted * equal_influence(covariance)
     scaled *= len(sizes) / np.abs(scaled).sum()

@@ -96,10 +96,10 @@ class Method(Estimator):
 
     @property
     def _optimises(self) -> str:
-        asked = getattr(self.config, "optimise", "all")
-        if asked != "auto":
-            return str(asked)
-        return "all" if getattr(self._state, "request_weights", None) is None else "requests"
+        asked = str(getattr(self.config, "optimise", "all"))
+        if not hasattr(self._state, "request_weights"):
+            return "all" if asked == "auto" else asked
+        return "all" if self._state.request_weights is None else "requests"
 
     def __dir__(self) -> list[str]:
         """What a user calls; other rooms know the parts of a model too."""
@@ -267,7 +267,10 @@ class Method(Estimator):
 
     @property
     def effective_weights(self) -> dict[str, float]:
-        """What a unit of probability counts: w/(π(1−π)) per objective, as shares of 1."""
+        """What a unit of probability counts per objective, as shares of 1.
+
+        w/(π(1−π)); the mean of w κ over events where the fit is for requests.
+        """
         return self.fuser.effective(self.fuser.weights())
 
     def explain(

@@ -96,6 +96,7 @@ class TrainingRows:
         valid: Rows for early stopping and selection; none where a method needs none.
         rows: How many there are to learn from.
         valid_rows: How many to select by.
+        in_order: Whether the rows to learn from are known to come in the order of their times.
         encoder: Of their context.
         prevalence: (M,) of the training rows.
         weights: (M,) what each objective's AUC counts.
@@ -110,6 +111,7 @@ class TrainingRows:
     valid: Blocks[FitRows]
     rows: int
     valid_rows: int
+    in_order: bool
     encoder: ContextEncoder
     prevalence: np.ndarray
     weights: np.ndarray

@@ -155,6 +155,9 @@ def drawn_requests(blocks: Blocks[FitRows], rows: int, most: int) -> FitRows:
     """Return about so many rows at most, whole requests drawn at random; rows if none is named."""
     if rows <= most or blocks[0].request is None:
         return drawn_from(blocks, rows, most)
+    counts = list(blocks.each(_count_of_requests, most / rows))
+    if not most / 2 <= sum(counts) <= 2 * most:  # A few requests have most of the rows.
+        return drawn_from(blocks, rows, most)
     return joined(list(blocks.each(_of_requests, most / rows)))
 
 
@@ -170,6 +173,11 @@ def joined(parts: Sequence[FitRows]) -> FitRows:
 
     names = ("scores", "codes", "labels", "weight", "shares", "request")
     return replace(first, **{name: of(name) for name in names})
+
+
+def _count_of_requests(block: FitRows, share: float) -> int:
+    assert block.request is not None
+    return int((hashed(block.request, _DRAW) < share).sum())
 
 
 def _of_requests(block: FitRows, share: float) -> FitRows:

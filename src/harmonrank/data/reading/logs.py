@@ -60,8 +60,9 @@ def read_log(
     faults = Faults(name or describe(source))
     frame = open_table(source, faults.present(there, chain(*named.values())), empty=empty)
     truth = named.get("truth", [])
-    weight, request, position = (
-        next(iter(named.get(role, ())), None) for role in ("sample_weight", "request", "position")
+    weight, request, position, time = (
+        next(iter(named.get(role, ())), None)
+        for role in ("sample_weight", "request", "position", "time")
     )
     if not frame.height:
         # A csv file without rows has columns without types, so there is nothing to check.
@@ -90,6 +91,7 @@ def read_log(
         _places(frame[position]) if position else None,
         shown=shown,
         draws={name: _density(frame[column]) for name, column in draws},
+        in_order=time is not None and frame[time].is_sorted(),
     )
 
 
@@ -112,6 +114,7 @@ def named_columns(
     }
     if labels:
         columns |= {"request": (schema.request,), "position": (schema.position,)}
+        columns |= {"time": (schema.time if schema.time in there else None,)}
         columns |= {"label": schema.names, "truth": _truth_columns(there, schema)}
     return {role: [name for name in names if name] for role, names in columns.items()}
 

@@ -15,6 +15,7 @@ logits is again `Heads`: nothing more is stored, and scoring takes as long.
 __all__ = [
     "EVIDENCE_FOLDS",
     "EVIDENCE_ROWS",
+    "FEWEST_REQUESTS",
     "FEWEST_ROWS",
     "OutOfFold",
     "averaged",
@@ -43,7 +44,8 @@ EVIDENCE_ROWS = 60_000
 FEWEST_ROWS = 1000
 """Fewer tell nothing about rungs; the full head is taken."""
 
-_FEWEST_REQUESTS = 30  # Fewer tell nothing about how much requests differ.
+FEWEST_REQUESTS = 30
+"""Fewer tell nothing about how much requests differ."""
 _RUNS = 256  # Runs of the log that stand for requests where no column names them.
 _DRAWS = 256
 _PRIOR = 4.0  # Nats by which the full head is thought better beforehand.
@@ -159,7 +161,7 @@ def requests_of(rows: FitRows) -> np.ndarray:
     """Return the number of each row's request; of a run of rows where too few are known."""
     if rows.request is not None:
         known, codes = np.unique(rows.request, return_inverse=True)
-        if len(known) >= _FEWEST_REQUESTS:
+        if len(known) >= FEWEST_REQUESTS:
             return codes.reshape(-1)
     return np.arange(rows.rows) * min(_RUNS, rows.rows) // rows.rows
 

@@ -7,7 +7,7 @@ these. Each half-life weighs by its log-likelihood as the rungs of `averaging` d
 is thought better beforehand.
 """
 
-__all__ = ["faded", "faded_counts", "fading_of"]
+__all__ = ["HALF_LIVES", "faded", "faded_counts", "fading_of"]
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,8 +50,8 @@ def faded(blocks: Blocks[FitRows], rows: int, slots: tuple[int, ...]) -> Blocks[
 
 
 def _fade(block: FitRows, rows: int, fading: np.ndarray) -> FitRows:
-    counts = faded_counts(rows, fading)[block.first : block.first + block.rows]
-    return replace(block, weight=block.weights() * counts)
+    places = np.arange(block.first, block.first + block.rows)
+    return replace(block, weight=block.weights() * faded_counts(rows, fading, places))
 
 
 def fading_of(rows: FitRows, fit: Callable[[Blocks[FitRows]], Heads]) -> np.ndarray:
@@ -82,13 +82,13 @@ def _log_likelihood(heads: Heads, rows: FitRows) -> np.ndarray:
     return likely
 
 
-def faded_counts(rows: int, fading: np.ndarray) -> np.ndarray:
-    """Return what each of so many rows counts, the oldest first.
+def faded_counts(rows: int, fading: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+    """Return what each of so many rows counts, the oldest first; or those at some places.
 
     >>> faded_counts(4, np.array([0.5, 0.0, 0.5, 0.0, 0.0])).round(2)
     array([0.62, 0.68, 0.75, 0.85])
     """
-    ages = (rows - np.arange(rows)) / rows
+    ages = (rows - (np.arange(rows) if places is None else places)) / rows
     each = [0.5 ** (ages / half_life) for half_life in HALF_LIVES]
     counts: np.ndarray = fading @ np.stack(each)
     return counts

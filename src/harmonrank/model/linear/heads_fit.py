@@ -6,7 +6,7 @@ docs/default-method.md. Objectives share mean and precision of the first four gr
 objective borrows from common ones. How far the other scores and the context help differs by
 objective, so there precisions are alike only as far as the evidence of all of them says
 (`pooled_precisions`). A group that explains nothing is shrunk to nothing. So nothing is tuned and
-no row is set aside.
+no row is set aside here.
 """
 
 __all__ = [
@@ -145,7 +145,7 @@ def _fit_full(
     on_step: Callable[[int], None],
     *,
     residual: bool,
-) -> tuple[Heads, Blocks[HeadSums], np.ndarray | None]:
+) -> tuple[Heads, Blocks[HeadSums], np.ndarray]:
     """Fit the full heads; also return the rows as linear heads see them, and their clustering."""
     some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
     logits = some.logits()
@@ -155,7 +155,7 @@ def _fit_full(
     density = _density(blocks, counts, coordinate, slots, origin)
     plain = _plain(coordinate, density, slots, counts.prevalence)
     if counts.incomplete:
-        return *_fit_incomplete(plain, blocks, counts, on_step, residual), None
+        return _fit_incomplete(plain, blocks, counts, on_step, residual)
     data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
     heads = fit_linear(plain, BlockSums(data), on_step)
     clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
@@ -244,16 +244,10 @@ def _plain(
     return Heads(coordinate, density, slots, theta, precision, _PLAIN, none)
 
 
-def _fit(
-    heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
-) -> Heads:
-    """Fit linear heads to whole rows, and what they leave unexplained."""
-    return _with_residual(fit_linear(heads, BlockSums(data), on_step), data, on_step, residual)
-
-
 def _with_residual(
     heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
 ) -> Heads:
+    """Fit what linear heads leave unexplained."""
     if not residual:
         return heads
     rows = ResidualBlocks.of(data, heads.slots, heads.theta)
@@ -266,17 +260,19 @@ def _fit_incomplete(
     counts: RowCounts,
     on_step: Callable[[int], None],
     residual: bool,
-) -> tuple[Heads, Blocks[HeadSums]]:
+) -> tuple[Heads, Blocks[HeadSums], np.ndarray]:
     """Fit heads to rows some of whose coordinates are missing, by the method of weights.
 
-    Also return the rows that stand for them in the end.
+    Also return the rows that stand for them in the end, and the clustering of complete ones.
     """
     data = blocks.made(_filled_sums, heads, counts.rows)
     heads = fit_linear(heads, BlockSums(data))
+    clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
     for last in (False, True):
         data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
-        heads = _fit(heads, data, on_step if last else lambda _: None, residual and last)
-    return heads, data
+        told = on_step if last else lambda _: None
+        heads = fit_linear(heads, BlockSums(data), told, clustering=clustering)
+    return _with_residual(heads, data, on_step, residual), data, clustering
 
 
 def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:

@@ -136,9 +136,12 @@ def _proven_share(rows: _Rows, fold: np.ndarray, sign: np.ndarray) -> float:
     sums = np.divide(areas, total, out=np.zeros_like(areas), where=total > 0) @ sign
     gains = sums - sums[:, :1]
     share = float(_SHARES[gains.argmax(axis=1)].mean())
-    gain = gains[:, np.abs(_SHARES - share).argmin()]
-    least = max(float(gain.std()), _LEAST_GAIN * len(sign))
-    return share if gain.mean() > least else 0.0
+    drawn_gain = gains[:, np.abs(_SHARES - share).argmin()]
+    gain, error = float(drawn_gain.mean()), float(drawn_gain.std())
+    if gain <= max(error, _LEAST_GAIN * len(sign)):
+        return 0.0
+    # What is hardly more than an error is shrunk to nothing.
+    return share * (1 - (error / gain) ** 2)
 
 
 def _tried(rows: _Rows, held: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -79,8 +79,7 @@ class LearnerRecipe:
             from harmonrank.streaming.learners.sums import Sums
 
             return Sums
-        # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
-        # towards the closed form of the rows of its fit, so that it is fitted afresh.
+        # Only these can go on from their weights.
         if hasattr(method_class(self.method), "updated"):
             from harmonrank.streaming.learners.network import NetworkContinuation
 

@@ -69,7 +69,7 @@ class Sums:
         if log.rows >= _REFERENCE_ROWS:
             fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
         state = replace(model.state, heads=running.heads)
-        newer = changed(HarmonRank(), schema=model.schema, fitted=fitted, state=state)
+        newer = changed(model, fitted=fitted, state=state)
         return type(self)(newer, running)
 
     def recalibrated(self, rows: Log) -> Self:
