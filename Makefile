@@ -19,7 +19,7 @@ $(READY): pyproject.toml lab/pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]' --editable lab
 	touch $(READY)
 
-demo: $(READY) ## simulate a world, fit every method, print the leaderboard with the ceiling
+demo: $(READY) ## simulate a world, compare three ways to fuse with a tuned formula, write a page
 	$(BIN)/harmonrank demo
 
 demo-live: $(READY) ## run the closed loop: platform, stream, registry, service, an upstream swap
