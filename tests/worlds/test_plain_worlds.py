@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.worlds import PRESETS, preset, presets, world, world_names
 from harmonrank_lab.worlds import World, lab_world
 

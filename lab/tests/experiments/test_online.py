@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank.support.storage.files import to_json
 from harmonrank.worlds import world
 from harmonrank_lab.experiments.ab import analyse

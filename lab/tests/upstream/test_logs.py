@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank_lab.upstream.logs import (
     ImportedLog,
     LogColumns,

@@ -5,7 +5,7 @@ from harmonrank import world
 from harmonrank.data import read_log
 from harmonrank.evaluation import compare
 from harmonrank.metrics import auc, best_score, logit, sigmoid
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.worlds import as_frame, block_generator, simulate, world_names, world_schema
 from harmonrank_lab.worlds.trained import RedrawnTruth, train_world
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import auc, expected_grouped_auc
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import draw_candidates
 from harmonrank_lab.worlds.parts import Hidden

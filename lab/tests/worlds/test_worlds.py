@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from harmonrank.metrics import auc, best_score
-from harmonrank.support.errors import UsageError
-from harmonrank.support.threads import limited_threads
+from harmonrank.support import UsageError, limited_threads
 from harmonrank.worlds import Additive, mean_sigmoid, world
 from harmonrank_lab.worlds import WORLDS, Swap
 from harmonrank_lab.worlds.recipes import RECIPES
