@@ -6,6 +6,7 @@ import shlex
 import sys
 import tomllib
 from importlib import import_module
+from pkgutil import resolve_name
 from shutil import copytree
 
 import click
@@ -277,3 +278,40 @@ def test_a_fit_and_a_request_stop_where_the_walks_say():
             if not hasattr(stop, "py_func"):  # A compiled loop leaves no trace.
                 function = stop.__init__ if isinstance(stop, type) else stop
                 assert function.__code__ in left, stop
+
+
+CHANGELOG = ROOT / "CHANGELOG.md"
+
+
+def said_of_today():
+    """Return the changelog without its tables of what moved and what went."""
+    text = CHANGELOG.read_text("utf-8")
+    return re.sub(r"^### (Moved|Removed)$.*?(?=^### |\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_every_name_of_python_that_the_changelog_mentions_is_there():
+    names = set(re.findall(r"\bharmonrank(?:_lab)?(?:\.\w+)+", said_of_today()))
+    names |= {f"harmonrank.{name}" for name in re.findall(r"\bhr\.(\w+)", said_of_today())}
+    assert names
+    for name in names:
+        assert resolve_name(name) is not None, name
+
+
+def test_every_verb_that_the_changelog_mentions_is_there():
+    calls = re.findall(r"`harmonrank((?: [a-z]+)+)", said_of_today())
+    assert calls
+    for call in calls:
+        verb = import_module("harmonrank.cli.main").harmonrank
+        for name in call.split():
+            if not isinstance(verb, click.Group):
+                break
+            verb = verb.get_command(click.Context(verb), name)
+            assert verb is not None, call
+
+
+def test_what_the_changelog_lists_as_moved_or_removed_is_gone():
+    text = CHANGELOG.read_text("utf-8")
+    assert {"### Moved", "### Removed"} <= set(text.splitlines())
+    for module in re.findall(r"^\| `(harmonrank(?:\.\w+)+)`(?:,| \|)", text, re.MULTILINE):
+        with pytest.raises((ImportError, AttributeError)):
+            resolve_name(module)
