@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import tomllib
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import resolve_name
 from shutil import copytree
@@ -255,6 +256,14 @@ def stop_of(name):
     return place
 
 
+def code_of(name):
+    """Return the code of a stop; None of a compiled loop, which leaves no trace."""
+    stop = stop_of(name)
+    if hasattr(stop, "py_func"):
+        return None
+    return (stop.__init__ if isinstance(stop, type) else stop).__code__
+
+
 def codes_called(call):
     """Return what a call gives, and the code of every function that it enters, in order."""
     entered = []
@@ -274,10 +283,21 @@ def test_a_fit_and_a_request_stop_where_the_walks_say():
     _, of_request = codes_called(lambda: model.score_request(*given))
     for stops, entered in ((fit, of_fit), (request, of_request)):
         left = iter(entered)
-        for stop in map(stop_of, stops):
-            if not hasattr(stop, "py_func"):  # A compiled loop leaves no trace.
-                function = stop.__init__ if isinstance(stop, type) else stop
-                assert function.__code__ in left, stop
+        for stop in stops:
+            code = code_of(stop)
+            assert code is None or code in left, stop
+
+
+def test_a_fit_of_a_log_in_the_order_of_its_times_has_the_stop_that_is_said():
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    before, after, stop = re.search(r"between (\d+) and (\d+):\s`([\w.]+)`", text).groups()
+    fit, _ = walks()
+    log = planted().with_row_index("shown_at")
+    schema = replace(SCHEMA, time="shown_at")
+    _, entered = codes_called(lambda: hr.HarmonRank().fit(log, schema))
+    order = [code_of(name) for name in (fit[int(before) - 1], stop, fit[int(after) - 1])]
+    places = [entered.index(code) for code in order]
+    assert places == sorted(places)
 
 
 CHANGELOG = ROOT / "CHANGELOG.md"
