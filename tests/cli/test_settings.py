@@ -13,7 +13,7 @@ from harmonrank.support import UsageError
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
 LAB = ("lab", "simulate")
-MOST_OF_PRODUCT, MOST_OF_LAB = 260, 120
+MOST_OF_PRODUCT, MOST_OF_LAB = 260, 122
 
 
 def commands(group, path=()):

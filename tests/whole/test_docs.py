@@ -170,8 +170,8 @@ def test_coverage_and_rank_correlation_are_those_of_the_stored_runs():
         least = [min(one["covered"][part].values()) for part in parts]
         row = [one["platform"], one["curve"], *map(str, least)]
         assert rf"| {' | '.join(row)} |" in text.replace("`", "")
-    sentence = re.search(r"Spearman's correlation is (.*?) for", text)[1]
-    figures = [float(figure) for figure in re.findall(r"\.\d+", sentence)]
+    row = re.search(r"^\| Spearman's correlation (.*)$", text, re.MULTILINE)[1]
+    figures = [float(figure) for figure in re.findall(r"\.\d+", row)]
     assert figures == [round(value, 2) for value in result["rank_correlation"]["spearman"].values()]
 
 

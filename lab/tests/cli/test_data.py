@@ -78,17 +78,16 @@ def test_simulated_logs_are_imported(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "file", "sentence"),
+    ("arguments", "sentence"),
     [
-        (("elive",), "", "'elive' is not one of 'kuairand', 'tenrec'."),
-        (("kuairand", "--drift", 1), "", "No such option '--drift'."),
-        (("kuairand",), 'file = "x"', "file does not apply to the world 'kuairand'"),
-        (("tenrec",), 'file = "QK-vidio.csv"', "Did you mean 'QK-video.csv'?"),
+        (("elive",), "'elive' is not one of 'kuairand', 'tenrec'."),
+        (("kuairand", "--drift", 1), "No such option '--drift'."),
+        (("kuairand", "--file", "x"), "--file does not apply to the world 'kuairand'"),
+        (("tenrec", "--file", "QK-vidio.csv"), "Did you mean 'QK-video.csv'?"),
     ],
 )
-def test_options_of_other_worlds_are_refused(run, tmp_path, arguments, file, sentence):
-    keys = f"[lab.simulate]\n{file}"
-    done = run("lab", "simulate", *arguments, "-o", tmp_path / "out", settings=keys)
+def test_options_of_other_worlds_are_refused(run, tmp_path, arguments, sentence):
+    done = run("lab", "simulate", *arguments, "-o", tmp_path / "out")
     assert done.code == 2
     assert sentence in done.err
 

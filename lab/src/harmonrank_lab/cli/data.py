@@ -23,7 +23,7 @@ def command() -> None:
 @click.option("--valid-rows", type=whole(1), help="Validation rows; a quarter.")
 @click.option("--test-rows", type=whole(1), help="Test rows; a quarter.")
 @setting("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
-@setting("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
+@click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @setting(
     "--long-view", type=whole(1), metavar="N",
     help="Tenrec: a view is long from watching_times N up; 2 if not given.",
@@ -76,7 +76,7 @@ def _find(
             f"There is no importer '{kind}'. {hint} For a log of your own, name a TOML file that "
             "declares its columns."
         )
-    others = {"file": file, "long-view": long_view} if kind != "tenrec" else {}
+    others = {"--file": file, "long-view": long_view} if kind != "tenrec" else {}
     others |= {"no-random": no_random or None} if kind != "kuairand" else {}
     for option, value in others.items():
         if value is not None:

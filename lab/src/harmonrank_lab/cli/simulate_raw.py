@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @setting("--redraw", type=whole(0), help="Draws another world of the same kind.")
 @count_option("--users", 20_000, "Users of the log.", least=1)
 @count_option("--items", 5_000, "Items of the log.", least=1)
-@setting("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
+@click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
 @output("Folder to write.")
 @shown
 def command(
@@ -59,12 +59,13 @@ def command(
     world: KuaiRandWorld | TenrecWorld
     if name == "kuairand":
         if file is not None:
-            raise UsageError("file does not apply to the world 'kuairand'; leave it out.")
+            raise UsageError("--file does not apply to the world 'kuairand'; leave it out.")
         world = KuaiRandWorld(*size, redraw=redraw or 0)
     else:
         file = file or TENREC_FILES[0]
         if file not in TENREC_FILES:
-            raise UsageError(f"file '{file}' is not simulated. {did_you_mean(file, TENREC_FILES)}")
+            hint = did_you_mean(file, TENREC_FILES)
+            raise UsageError(f"--file '{file}' is not simulated. {hint}")
         world = TenrecWorld(*size, redraw=redraw or 0, file=file)
 
     def on_rows(done: int) -> None:
