@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harmonrank.metrics import auc, expected_grouped_auc
+from harmonrank.metrics import auc, expected_grouped_auc, logit
 from harmonrank.support import UsageError
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import draw_candidates
@@ -14,10 +14,6 @@ from harmonrank_lab.worlds.shared_effects import RequestEffects
 
 ROWS = 100_000
 REDRAWS = (None, 1, 2)
-
-
-def logit(p):
-    return np.log(p) - np.log1p(-p)
 
 
 def observed(place, sample):

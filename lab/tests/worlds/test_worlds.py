@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from harmonrank.metrics import auc, best_score
+from harmonrank.metrics import auc, best_score, logit
 from harmonrank.support import UsageError, limited_threads
 from harmonrank.worlds import Additive, mean_sigmoid, world
 from harmonrank_lab.worlds import WORLDS, Swap
@@ -22,10 +22,6 @@ def sigmoid_mean(mean, spread):
     mean = np.atleast_2d(mean)
     spreads = np.broadcast_to(spread, (1, mean.shape[1])).astype(float)
     return mean_sigmoid(mean, spreads.copy(), np.zeros(len(mean), np.intp))
-
-
-def logit(p):
-    return np.log(p) - np.log1p(-p)
 
 
 def looked_at(sample):
