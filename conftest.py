@@ -41,13 +41,20 @@ def folder(tmp_path, table):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Return a function that runs the command line in this process, as `main` does."""
+def run(monkeypatch, capsys, tmp_path_factory):
+    """Return a function that runs the command line in this process, as `main` does.
+
+    `settings` is the text of a settings file.
+    """
     from harmonrank.cli import main
 
     monkeypatch.setenv("COLUMNS", "80")
 
-    def command(*arguments):
+    def command(*arguments, settings=""):
+        if settings:
+            file = tmp_path_factory.mktemp("settings") / "settings.toml"
+            file.write_text(settings, encoding="utf-8")
+            arguments = (*arguments, "--settings", file)
         monkeypatch.setattr(sys, "argv", ["harmonrank", *map(str, arguments)])
         capsys.readouterr()
         code = 0

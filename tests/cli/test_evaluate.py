@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.evaluation.frontier import Sweep
+from harmonrank.evaluation import Sweep
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from importlib import import_module
 import click
 import pytest
 
-from harmonrank.cli.parts.show import Show
+from harmonrank.cli.parts import Show
 from harmonrank.evaluation import Entry
 from harmonrank.support import events
 

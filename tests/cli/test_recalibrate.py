@@ -6,8 +6,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.metrics import spearman
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 from logs import small_table
 
 

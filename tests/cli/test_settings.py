@@ -9,40 +9,57 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.cli.parts.verb import option_key
+from harmonrank.support import UsageError
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
 LAB = ("lab", "simulate")
-MOST_OPTIONS = 260
+MOST_OF_PRODUCT, MOST_OF_LAB = 260, 122
 
 
 def commands(group, path=()):
-    """Yield the words and the command of every verb of the product that is no group itself."""
+    """Yield the words and the command of every verb that is no group itself."""
     with click.Context(group) as context:
         for name in group.list_commands(context):
             command = group.get_command(context, name)
             if isinstance(command, click.Group):
-                yield from commands(command, (*path, name)) if name not in LAB else ()
-            elif name not in LAB:
+                yield from commands(command, (*path, name))
+            else:
                 yield (*path, name), command
 
 
-def of_product():
-    return commands(import_module("harmonrank.cli.main").harmonrank)
+VERBS = dict(commands(import_module("harmonrank.cli.main").harmonrank))
+NAMES = [" ".join(words) for words in VERBS]
 
 
-def test_the_product_has_few_options():
-    result = [p for _, verb in of_product() for p in verb.params if isinstance(p, click.Option)]
-    assert len(result) <= MOST_OPTIONS
+def options_of(verb):
+    return [param for param in verb.params if isinstance(param, click.Option)]
+
+
+def test_the_product_and_the_laboratory_have_few_options():
+    of_lab = sum(len(options_of(verb)) for words, verb in VERBS.items() if words[0] in LAB)
+    of_product = sum(len(options_of(verb)) for words, verb in VERBS.items() if words[0] not in LAB)
+    assert of_product <= MOST_OF_PRODUCT
+    assert of_lab <= MOST_OF_LAB
 
 
 def test_the_page_lists_every_key_that_is_no_option():
     rows = [
         f"| `[{'.'.join(words)}]` | `{option_key(option)}` | {option.help} |"
-        for words, verb in of_product()
+        for words, verb in VERBS.items()
         for option in verb.settings
     ]
     text = DOCS.read_text(encoding="utf-8")
     assert "\n".join(rows) in text, "\n".join(rows)
+
+
+@pytest.mark.parametrize("words", VERBS, ids=NAMES)
+def test_no_command_keeps_the_last_of_two_values_in_silence(words):
+    verb = VERBS[words]
+    for option in options_of(verb):
+        if not (option.multiple or option.is_flag):
+            name = option.opts[-1]
+            with pytest.raises(UsageError, match=f"^{option.opts[0]} is given twice; give it once"):
+                verb.make_context(words[-1], [name, *("1",) * option.nargs] * 2)
 
 
 @pytest.fixture
@@ -117,7 +134,8 @@ def test_the_verbs_of_a_group_have_tables_of_their_own(run, tmp_path):
 
 
 def test_a_key_that_is_no_option_says_where_it_belongs(run, folder):
-    for verb, option in (("serve", "--queue"), ("score", "--missing"), ("stream", "--chunk")):
+    verbs = ("serve", "--queue"), ("score", "--missing"), ("simulate", "--rate")
+    for verb, option in (*verbs, ("stream", "--chunk")):
         done = run(verb, folder, option, "3")
         assert done.code == 2
         assert f"{option} is a key of the settings file: write `{option[2:]} = …`" in done.err

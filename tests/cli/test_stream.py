@@ -95,8 +95,9 @@ def test_once_takes_what_is_there_publishes_and_stops(run, place):
 
 def test_a_simulated_platform_is_learned_by_the_default_and_reported(run, tmp_path):
     events = tmp_path / "events"
-    shape = ("--hours", "5", "--rows", "12000", "--disorder", "0.05", "--seed", "3")
-    done = run("simulate", "conflict", "--objectives", "like,long_view", "--stream", events, *shape)
+    shape = ("--hours", "5", "--rows", "12000", "--seed", "3")
+    world = ("simulate", "conflict", "--objectives", "like,long_view")
+    done = run(*world, "--stream", events, *shape, settings="[simulate]\ndisorder = 0.05")
     assert done.code == 0, done.err
     place = Place(tmp_path, None)
     folders = ("--source", events, "--state", place.state, "--registry", place.registry)

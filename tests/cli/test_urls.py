@@ -8,7 +8,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.engine import LocalEngine
-from harmonrank.fusion.scoring import score_files
+from harmonrank.fusion import score_files
 from web_store import bucket_of
 
 

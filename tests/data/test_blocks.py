@@ -7,7 +7,7 @@ import pytest
 from harmonrank.data import Schema, read_log
 from harmonrank.data.rows.blocks import SpilledBlocks, drawn_rows
 from harmonrank.data.rows.log_blocks import FileBlocks
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 SCHEMA = Schema({"buy": "p_buy"}, context=["hour"], sample_weight="w")
 

@@ -9,7 +9,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.data.clock import clock_value, instants, request_clock, with_clock
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from logs import small_table
 
 # A Sunday, 18:30 in UTC.
@@ -120,7 +120,7 @@ def test_a_model_learns_from_the_hour_and_scores_requests_the_same(timed, tmp_pa
     derived = table.with_columns(pl.col("at").dt.hour().alias("at:hour")).drop("at")
     assert (model.score(derived) == fused).all()
     table.write_parquet(tmp_path / "t.parquet")
-    from harmonrank.fusion.scoring import score_file
+    from harmonrank.fusion import score_file
 
     score_file(model, tmp_path / "t.parquet", tmp_path / "s.parquet")
     assert (pl.read_parquet(tmp_path / "s.parquet")["fused"].to_numpy() == fused).all()

@@ -6,8 +6,8 @@ import pytest
 
 from harmonrank.data import UNKNOWN, ContextEncoder
 from harmonrank.data.context import ContextForm
-from harmonrank.support.errors import DataError
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support import DataError
+from harmonrank.support.storage import decode
 
 
 def codes(trained, given):

@@ -8,7 +8,7 @@ import pytest
 
 from harmonrank.data import Schema, read_log
 from harmonrank.data.values import checked_curve
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 
 SCHEMA = Schema({"buy": "p_buy"}, position="place", examination={1: 1.0, 3: 0.4})
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harmonrank.data.expressions import Expression
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 A, B = np.array([0.2, 0.5, 0.9]), np.array([0.4, 0.1, 0.3])
 

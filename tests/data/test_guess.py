@@ -10,7 +10,7 @@ import pytest
 from harmonrank import Schema
 from harmonrank.data.guess import commented_toml, guess_schema
 from harmonrank.data.guess_columns import auc_of
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from logs import small_table
 
 ROWS = 2000

@@ -4,10 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.data import Schema, read_log
-from harmonrank.data.context import ContextEncoder
+from harmonrank.data import ContextEncoder, Schema, read_log
 from harmonrank.data.rows.kept_rows import concatenated, read_rows, write_rows
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from logs import small_table
 
 SCHEMA = Schema(

@@ -6,10 +6,9 @@ import polars as pl
 import pytest
 
 from harmonrank import Schema
-from harmonrank.data import read_log
-from harmonrank.data.context import ContextEncoder
+from harmonrank.data import ContextEncoder, read_log
 from harmonrank.fusion import method_class
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 
 def test_columns_become_arrays_by_their_role(table, schema):

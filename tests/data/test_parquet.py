@@ -5,9 +5,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.data.reading import parquet
-from harmonrank.data.reading.parquet import ParquetWriter, count_rows, pieces, read_piece
-from harmonrank.support.errors import DataError
+from harmonrank.data.reading import ParquetWriter, count_rows, parquet, pieces, read_piece
+from harmonrank.support import DataError
 
 FRAME = pl.DataFrame({"id": range(1000), "p": np.linspace(0, 1, 1000), "text": ["a", "b"] * 500})
 

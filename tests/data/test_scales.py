@@ -9,7 +9,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.data.scales import SCALES, guess_scale, raw_scores, to_probabilities
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from logs import small_table
 
 SCHEMA = {
@@ -124,7 +124,7 @@ def test_an_exported_model_takes_the_same_numbers(tmp_path, scale, kind):
 
 
 def test_a_service_takes_the_same_numbers():
-    from harmonrank.serving.runtime import Candidates, Runtime
+    from harmonrank.serving import Candidates, Runtime
 
     table = rescaled(small_table(), p_buy="percent", p_like="logit")
     model = hr.HarmonRank().fit(table, ON_SCALES)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harmonrank import Schema
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 
 TWO = {"buy": "p_buy", "like": "p_like"}
 

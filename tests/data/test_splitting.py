@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harmonrank.data.splitting import Cut, split_rows
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 
 START = datetime(2026, 11, 1)
 

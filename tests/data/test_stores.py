@@ -9,11 +9,9 @@ import polars as pl
 import pytest
 
 from harmonrank.data import open_table
-from harmonrank.data.reading.parquet import count_rows, pieces, read_piece
+from harmonrank.data.reading import TableFiles, column_names, count_rows, pieces, read_piece
 from harmonrank.data.reading.stores import StoreFile
-from harmonrank.data.reading.table_files import TableFiles
-from harmonrank.data.reading.tables import column_names
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from harmonrank.support.storage.urls import shown_url, without_secrets
 from web_store import bucket_of, web_store
 

@@ -5,11 +5,9 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import open_table, read_log
-from harmonrank.data.reading.parquet import count_rows, pieces
-from harmonrank.data.reading.table_files import TableFiles
-from harmonrank.data.reading.tables import column_names
-from harmonrank.fusion.scoring import score_file
-from harmonrank.support.errors import DataError
+from harmonrank.data.reading import TableFiles, column_names, count_rows, pieces
+from harmonrank.fusion import score_file
+from harmonrank.support import DataError
 from logs import small_table
 
 FRAME = pl.DataFrame({"a": range(9), "b": [x / 8 for x in range(9)], "c": list("abcdefghi")})

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from harmonrank.data import open_table
-from harmonrank.data.reading.tables import column_names
-from harmonrank.support.errors import DataError
+from harmonrank.data.reading import column_names
+from harmonrank.support import DataError
 
 FRAME = pl.DataFrame({"a": [0.5, 0.25, 1.0], "b": [1, 0, 1], "c": ["x", None, "z"]})
 

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from harmonrank.engine import LocalEngine, in_order, open_engine
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def test_the_local_engine_is_this_process():
@@ -41,7 +41,7 @@ def test_ray_is_imported_for_the_engine_alone():
 
 def test_without_the_extra_it_is_one_sentence(monkeypatch):
     import harmonrank.support.extras as extras
-    from harmonrank.support.errors import DependencyError
+    from harmonrank.support import DependencyError
 
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(

@@ -16,9 +16,8 @@ from harmonrank.data.rows import engine_blocks
 from harmonrank.data.rows.blocks import HeldBlocks
 from harmonrank.data.rows.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine, in_order, using
-from harmonrank.fusion import method_class
-from harmonrank.fusion.scoring import score_files
-from harmonrank.support.errors import DataError, HarmonRankError
+from harmonrank.fusion import method_class, score_files
+from harmonrank.support import DataError, HarmonRankError
 from logs import small_table
 from losing_engine import LosingEngine
 from ray_jobs import (
@@ -192,7 +191,7 @@ def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_pa
 def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_path, ray_engine):
     from harmonrank.data import Schema
     from harmonrank.data.rows.log_blocks import FileBlocks
-    from harmonrank.evaluation.partitioned import partitioned_quality
+    from harmonrank.evaluation import partitioned_quality
 
     path = world_folder / "test.parquet"
     schema = Schema.read(world_folder / "schema.toml")
@@ -228,7 +227,7 @@ def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_pat
     """While blocks are scored, while rows go to their ranges, and while these are summed."""
     from harmonrank.data import Schema
     from harmonrank.data.rows.log_blocks import FileBlocks
-    from harmonrank.evaluation.partitioned import partitioned_quality
+    from harmonrank.evaluation import partitioned_quality
 
     path, marker = world_folder / "test.parquet", tmp_path / "died"
     schema = Schema.read(world_folder / "schema.toml")

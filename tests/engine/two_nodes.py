@@ -17,8 +17,8 @@ from harmonrank.data import ContextEncoder, read_log
 from harmonrank.data.rows.engine_blocks import EngineBlocks
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import LocalEngine, open_engine
-from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.fusion.scoring import score_files
+from harmonrank.evaluation import partitioned_quality
+from harmonrank.fusion import score_files
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.linear.heads_fit import fit_blocks
 from harmonrank.support.storage.stored import stored

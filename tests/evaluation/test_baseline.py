@@ -11,7 +11,7 @@ import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
 from harmonrank.metrics import bootstrap_request_areas, grouped_auc, percentiles
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 
 FORMULA = "p_buy * (1 + 3*p_like)**0.5"
 

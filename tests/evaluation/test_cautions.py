@@ -6,7 +6,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.evaluation.cautions import cautions_of, unseen_shares
+from harmonrank.evaluation import cautions_of, unseen_shares
 from harmonrank.fusion.quality.upstream import upstream_of
 from logs import small_table
 

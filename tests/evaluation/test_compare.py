@@ -9,11 +9,9 @@ import harmonrank as hr
 from harmonrank.fusion.baselines.closed_form import ClosedFormConfig
 from harmonrank.fusion.baselines.logistic import LogisticConfig
 from harmonrank.metrics import Interval, expected_grouped_auc, grouped_auc
-from harmonrank.support.errors import DataError, OutputError, UsageError
+from harmonrank.support import Column, DataError, OutputError, UsageError
 from harmonrank.support.events import MethodEnded, MethodStarted
-from harmonrank.support.table import Column
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 QUICK = {"prevalence-weights": {}}
 BOTH = ["logistic", "closed-form"]

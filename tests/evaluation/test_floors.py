@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
+from harmonrank.evaluation import Floor, Sweep, guarded_by
 from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
 from harmonrank.fusion.method import changed
 from harmonrank.metrics import auc, auc_sum_interval, expected_grouped_auc
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.support import UsageError
+from harmonrank.worlds import as_frame, world, world_schema
 
 NAMES = ("buy", "like", "view")
 

@@ -8,14 +8,13 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.evaluation.frontier import Sweep, frontier_of, refits_of
+from harmonrank.evaluation import Sweep, frontier_of, refits_of
 from harmonrank.evaluation.frontier._sweep import simplex_grid, weights_to_try
 from harmonrank.fusion import method_class
 from harmonrank.fusion.method import measured
 from harmonrank.metrics import auc, grouped_auc, hypervolume, pareto_front, value_at_k
-from harmonrank.support.errors import DataError, UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.support import DataError, UsageError
+from harmonrank.worlds import as_frame, world, world_schema
 
 WORLD = world("conflict")
 THREE = ("buy", "like", "long_view")

@@ -10,7 +10,7 @@ from harmonrank.data import Schema
 from harmonrank.evaluation.offline import offline
 from harmonrank.fusion import method_class
 from harmonrank.metrics import spearman
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank.worlds import world
 from harmonrank_lab.experiments.online import (
     RANDOMISED,

@@ -6,10 +6,9 @@ import harmonrank as hr
 from harmonrank.data.rows.engine_blocks import SpillingEngine
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import LocalEngine
-from harmonrank.evaluation import partitioned
-from harmonrank.evaluation.partitioned import partitioned_quality
+from harmonrank.evaluation import partitioned, partitioned_quality
 from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 ROWS = 3_000
 

@@ -4,7 +4,7 @@ import pytest
 
 from fuzzing import changed, kept
 from harmonrank.fusion import Quality
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 
 def test_a_kept_method_is_found_again(tmp_path):

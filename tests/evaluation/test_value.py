@@ -8,8 +8,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.metrics import bootstrap_values, percentiles, value_at_k
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 WORTH = {"buy": 10, "follow": 5, "comment": 2, "like": 2, "long_view": 1}
 METHODS = ("prevalence-weights", "closed-form", "formula-grid")

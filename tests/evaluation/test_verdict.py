@@ -9,8 +9,8 @@ import pytest
 
 from harmonrank import Schema
 from harmonrank.data import read_log
-from harmonrank.evaluation.entry import REPLICATES, Entry, entry_of
-from harmonrank.evaluation.verdict import verdict_of
+from harmonrank.evaluation import REPLICATES, Entry, verdict_of
+from harmonrank.evaluation.entry import entry_of
 from harmonrank.fusion import quality_of
 from harmonrank.metrics import Interval
 

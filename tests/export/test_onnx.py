@@ -16,8 +16,9 @@ from harmonrank.fusion.baselines.closed_form import ClosedForm
 from harmonrank.fusion.baselines.formula_search import FormulaGrid
 from harmonrank.fusion.method import changed
 from harmonrank.registry import Guardrails, Registry
-from harmonrank.support.errors import ExportError, UsageError
-from harmonrank.support.storage.files import sha256
+from harmonrank.support import UsageError
+from harmonrank.support.errors import ExportError
+from harmonrank.support.storage import sha256
 
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

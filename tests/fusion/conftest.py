@@ -1,7 +1,7 @@
 import pytest
 
 import harmonrank as hr
-from harmonrank.worlds.simulation import world_schema
+from harmonrank.worlds import world_schema
 from upstream import NEW, OLD, log_of
 
 

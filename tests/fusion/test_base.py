@@ -9,7 +9,7 @@ from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import MemoryBlocks
 from harmonrank.fusion import method_class
 from harmonrank.fusion.fit import _set_aside
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from logs import small_table
 
 SMALL = {"epochs": 2, "batch_rows": 200, "buckets": 8}

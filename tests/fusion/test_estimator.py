@@ -11,7 +11,7 @@ import pytest
 import harmonrank as hr
 from check_method import SCHEMA, fitted, planted
 from harmonrank.fusion import METHODS, method_class
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 PARTS = {
     "objectives": {"buy": "p_buy", "like": "p_like"},

@@ -10,12 +10,11 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import FileBlocks
-from harmonrank.evaluation.frontier import Sweep
+from harmonrank.evaluation import Sweep
 from harmonrank.fusion import method_class
 from harmonrank.fusion.influence import influence_of
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.support import UsageError
+from harmonrank.worlds import as_frame, world, world_schema
 from reference import influence_by_pairs
 
 

@@ -13,7 +13,7 @@ from harmonrank.data.kinds import LabelLevels
 from harmonrank.fusion import installed_methods, method_class
 from harmonrank.fusion.kinds import LabelTargets
 from harmonrank.metrics import concordance
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from kinds_log import SCHEMA, planted
 
 TAKE = (

@@ -14,7 +14,7 @@ from harmonrank.data import read_log
 from harmonrank.data.kinds import LabelLevels
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from kinds_log import SCHEMA, planted
 
 EXACT = ("harmonrank", "logistic", "closed-form", "prevalence-weights")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from check_method import fitted
-from harmonrank.support.errors import HarmonRankError
+from harmonrank.support import HarmonRankError
 
 METHODS = (
     "harmonrank", "harmonrank-paper", "logistic", "lightgbm", "closed-form",

@@ -8,15 +8,14 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data import Schema, read_log
-from harmonrank.data.values import chances_at
+from harmonrank.data import Schema, chances_at, read_log
 from harmonrank.evaluation import compare
 from harmonrank.fusion import Quality, method_class
 from harmonrank.fusion.click_model import ClickModel
 from harmonrank.fusion.position import corrected, inverse_weights
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.metrics import auc, value_at_k
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from harmonrank.worlds import as_frame, world, world_schema
 from harmonrank_lab.worlds import POSITION, examination_curve, with_places
 from reference import em_examination

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harmonrank as hr
-from harmonrank.support.errors import DataError, ModelFileError, OutputError, UsageError
+from harmonrank.support import DataError, ModelFileError, OutputError, UsageError
 from saving import rewrite, rewrite_arrays
 
 PI = "fitted/prevalence"

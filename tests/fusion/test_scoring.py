@@ -7,9 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harmonrank import ClosedForm
-from harmonrank.fusion import scoring
-from harmonrank.fusion.scoring import score_file
-from harmonrank.support.errors import DataError, OutputError, UsageError
+from harmonrank.fusion import score_file, scoring
+from harmonrank.support import DataError, OutputError, UsageError
 from logs import small_table
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import harmonrank as hr
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 SCORE = """
 import sys

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from check_method import fitted, planted
-from harmonrank.support.threads import limited_threads
+from harmonrank.support import limited_threads
 
 METHODS = ("harmonrank", "logistic", "lightgbm", "closed-form", "harmonrank-paper")
 SHARED = Path(__file__).parents[1] / "helpers"

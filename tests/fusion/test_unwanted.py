@@ -7,11 +7,12 @@ import pytest
 
 import harmonrank as hr
 from check_method import SCHEMA, SMALL, planted
-from harmonrank.evaluation.frontier import Floor, Sweep, frontier_of, guarded_by
+from harmonrank.evaluation import Floor, Sweep, frontier_of, guarded_by
 from harmonrank.fusion import installed_methods, method_class
 from harmonrank.metrics import auc, auc_sum_interval, best_score, bootstrap_auc_sum
-from harmonrank.registry.guardrails import Guardrails, checks_of
-from harmonrank.support.errors import UsageError
+from harmonrank.registry import Guardrails
+from harmonrank.registry.guardrails import checks_of
+from harmonrank.support import UsageError
 
 AGAINST = hr.Schema(
     {"buy": "p_buy", "like": "p_like"}, context=["hour", "age"], request="request", unwanted=["buy"]

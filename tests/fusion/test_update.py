@@ -5,8 +5,7 @@ from harmonrank.data import read_log
 from harmonrank.fusion import load
 from harmonrank.fusion.method import changed
 from harmonrank.paper.methods.neural_methods import Mbce
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 QKVIDEO = world("qkvideo")
 SCHEMA = world_schema(QKVIDEO)

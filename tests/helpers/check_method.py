@@ -11,10 +11,9 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import open_table
-from harmonrank.fusion import method_class
-from harmonrank.fusion.scoring import score_file
+from harmonrank.fusion import method_class, score_file
 from harmonrank.metrics import auc
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 _NETWORK = {"epochs": 3, "batch_rows": 500, "buckets": 10, "key_width": 4, "learning_rate": 0.1}
 _SEARCH = {"trials": 12}

@@ -21,12 +21,12 @@ import polars as pl
 from safetensors.numpy import load_file, save_file
 
 import harmonrank as hr
-from harmonrank.cli.parts.options import parse_settings
+from harmonrank.cli.parts import parse_settings
 from harmonrank.data import read_log
 from harmonrank.fusion import METHODS, method_class
-from harmonrank.support.errors import HarmonRankError
+from harmonrank.support import HarmonRankError
+from harmonrank.support.storage import Store
 from harmonrank.support.storage.arrays import array_header, digest
-from harmonrank.support.storage.store import Store
 from logs import SCHEMA_TOML, small_table
 from saving import signed
 
@@ -67,7 +67,7 @@ def prepare(folder):
     curved = hr.HarmonRank().fit(curved_table(), schema)
     assert any(curved.explain()["effects"].values()), "no curve was found"
     curved.save(folder / CURVED)
-    from harmonrank.paper.training.checkpoint import Progress
+    from harmonrank.paper.training import Progress
 
     checkpoint().save(folder / "checkpoint", Progress(epoch=1, history=[(0.5, 1.2, None)]), "x")
 
@@ -229,7 +229,7 @@ def checkpoint():
     import torch
 
     from harmonrank.paper import Network, NetworkConfig
-    from harmonrank.paper.training.checkpoint import Checkpoint
+    from harmonrank.paper.training import Checkpoint
 
     network = Network(NetworkConfig(objectives=2, context_slots=(3,), buckets=4, key_width=4))
     optimizer = torch.optim.Adam(network.parameters())

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from harmonrank.support.logistic import score_logit
+from harmonrank.support import score_logit
 from harmonrank.worlds import world
 
 SCHEMA_TOML = """

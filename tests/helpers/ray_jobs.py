@@ -5,7 +5,7 @@ import signal
 
 import numpy as np
 
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 
 def double(x):

@@ -48,7 +48,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
-    from harmonrank.support.storage.files import new_file, write_json
+    from harmonrank.support.storage import new_file, write_json
     from harmonrank_lab.made import made_by
 
     path = session.config.getoption("tally")

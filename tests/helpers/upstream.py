@@ -1,8 +1,7 @@
 """A world before and after two of its upstream models are replaced."""
 
 from harmonrank.data import read_log
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 OLD = world("conflict")
 NEW = OLD.with_upstream(("comment", "like"), a=1.5, b=-1.0)

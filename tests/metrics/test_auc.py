@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from harmonrank.metrics import auc
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from reference import auc_by_pairs
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from harmonrank.metrics import spearman
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def test_equals_scipy_with_ties():

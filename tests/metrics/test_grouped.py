@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import auc, grouped_auc
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from reference import auc_by_pairs
 
 

@@ -7,7 +7,7 @@ from harmonrank.metrics import (
     auc_sum_interval,
     bootstrap_auc_sum,
 )
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from reference import delong_variance
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import logged_values, place_gains
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 THETA = np.array([1.0, 0.6, 0.3])
 WANTED = np.array([0.2, 0.5, 0.9])

@@ -18,7 +18,7 @@ from harmonrank.metrics import (
     value_at_k,
 )
 from harmonrank.metrics._concordance import concordance_influence
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def by_pairs(scores, labels, weight):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import hypervolume, knee, pareto_front
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def _beaten(points):

@@ -4,7 +4,7 @@ import torch
 from scipy.stats import rankdata
 
 from harmonrank.metrics import rank
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 rng = np.random.default_rng(1)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from harmonrank.metrics import argsort
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 rng = np.random.default_rng(0)
 COLUMNS = {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harmonrank.metrics import population_stability_index
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 VALUES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0, math.nan])
 COLUMN = st.lists(VALUES, min_size=1, max_size=40)

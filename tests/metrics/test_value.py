@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import events_at_k, value_at_k, value_interval
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from reference import top_k_by_enumeration
 
 VALUE = np.array([1.0, 10.0, -4.0])

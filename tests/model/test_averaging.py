@@ -9,9 +9,10 @@ import pytest
 import harmonrank as hr
 from harmonrank.fusion import method_class
 from harmonrank.metrics import auc
+from harmonrank.model import fit_heads
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.linear.averaging import averaged, evidence_weights, fit_averaged
-from harmonrank.model.linear.heads_fit import fit_blocks, fit_heads
+from harmonrank.model.linear.heads_fit import fit_blocks
 from harmonrank.support.logistic import sigmoid
 
 SLOTS = (5,)

@@ -6,8 +6,8 @@ import pytest
 from harmonrank.data.rows.blocks import SpilledBlocks
 from harmonrank.model.fit_rows import RowCounts, cut_rows, drawn_from
 from harmonrank.model.linear.heads_fit import fit_blocks
+from harmonrank.support import limited_threads
 from harmonrank.support.storage.stored import stored
-from harmonrank.support.threads import limited_threads
 
 SLOTS = (7, 5, 40)
 ROWS = 9_000

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
-from harmonrank.support.logistic import score_logit
+from harmonrank.support import score_logit
 from harmonrank.support.simd import SINGLES
 
 

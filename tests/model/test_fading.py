@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from harmonrank.model import fit_heads
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.model.linear.fading import HALF_LIVES, faded_counts, fading_of
-from harmonrank.model.linear.heads_fit import fit_blocks, fit_heads
+from harmonrank.model.linear.heads_fit import fit_blocks
 
 ROWS = 24_000
 

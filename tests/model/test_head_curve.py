@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from harmonrank.model import HeadColumns
 from harmonrank.model.linear import head_curve
-from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
 from harmonrank.support.newton import Likelihood, Prior
 

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import auc, best_score
+from harmonrank.model import Residual, fit_heads
 from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.density.density import distinct_contexts, slot_counts
 from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import BY_CONTEXT, GROUPS, OWN
 from harmonrank.model.linear.heads import _numbers
-from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_sums import HeadSums, _runs
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import Residual
 from harmonrank.support.logistic import SMALLEST_SCORE
 from harmonrank.worlds import world
 

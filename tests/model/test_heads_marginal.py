@@ -6,14 +6,13 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.metrics import auc, best_score
+from harmonrank.model import fit_heads
 from harmonrank.model.density.density import distinct_contexts
-from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.missing.heads_marginal import MarginalScorer
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.support import UsageError
+from harmonrank.worlds import as_frame, world, world_schema
 from logs import drawn_logits as drawn
 
 

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harmonrank.model import HeadColumns, Heads, Residual
 from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.density.density_sums import fit_density
-from harmonrank.model.linear.head_columns import GROUPS, HeadColumns
-from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.head_columns import GROUPS
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import Residual, residual_shapes, surface_pairs
-from harmonrank.support.logistic import score_logit
-from harmonrank.support.threads import limited_threads
+from harmonrank.model.terms.residual import residual_shapes, surface_pairs
+from harmonrank.support import limited_threads, score_logit
 
 SLOTS = (4, 3)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import harmonrank.model.density.density as density_module
-from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model import fit_heads
 from harmonrank.model.scorer.heads_score import HeadScorer
 
 SLOTS = (30, 20, 10)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import request_gains
-from harmonrank.model.requests.request_fit import fit_request_weights
+from harmonrank.model import fit_request_weights
 from harmonrank.model.requests.request_levels import _add, fit_levels
 from harmonrank.model.requests.request_weights import RequestWeights
 

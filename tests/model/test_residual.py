@@ -3,18 +3,18 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from harmonrank.model import Residual, fit_heads
 from harmonrank.model.density.density import distinct_contexts
-from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.linear.heads_sums import periods_of
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import Residual, inputs_of, residual_sizes
+from harmonrank.model.terms.residual import inputs_of, residual_sizes
 from harmonrank.model.terms.residual_blocks import Look
 from harmonrank.model.terms.residual_fit import _dispersions
 from harmonrank.model.terms.residual_kernels import CURVE, SURFACE
 from harmonrank.model.terms.residual_sums import PAIR, VALUE, ResidualRows, blocks_of, groups_of
+from harmonrank.support import limited_threads
 from harmonrank.support.storage.stored import declared, stored
-from harmonrank.support.threads import limited_threads
 
 SLOTS = (4, 3)
 

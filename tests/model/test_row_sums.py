@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 import harmonrank.model.linear.heads_sums as sums_module
+from harmonrank.model import HeadColumns, fit_heads
 from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.density.density_sums import fit_density
-from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.heads import _numbers
-from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.terms.residual_sums import ResidualRows
-from harmonrank.support.threads import limited_threads
+from harmonrank.support import limited_threads
 
 SLOTS = (6, 4, 5)
 ROWS, M = 3_000, 4

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from harmonrank.model import fit_heads
 from harmonrank.model.density.density_sums import DensitySums, fit_density
 from harmonrank.model.linear.head_quadratic import HeadQuadratic, Pooled
-from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.missing.density_fit import incomplete_sums
 from harmonrank.model.running.reservoir import Reservoir

@@ -6,9 +6,8 @@ import torch
 
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.fused import Scorer, TrainingStep, covers
-from harmonrank.paper.training.learner import torch_threads
-from harmonrank.support.errors import UsageError
-from harmonrank.support.threads import limited_threads
+from harmonrank.paper.training import torch_threads
+from harmonrank.support import UsageError, limited_threads
 
 SLOTS = (6, 4)
 BASE = NetworkConfig(objectives=4, context_slots=SLOTS)

@@ -5,7 +5,7 @@ import pytest
 
 import harmonrank as hr
 from check_method import SCHEMA, planted
-from harmonrank.paper.methods.neural_methods import PUBLISHED
+from harmonrank.paper import PUBLISHED
 
 
 def test_the_preset_is_the_recipe_that_the_paper_prints():

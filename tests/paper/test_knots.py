@@ -6,7 +6,7 @@ import torch
 
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.buckets import fit_knots, places
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 SCORES = np.random.default_rng(0).beta(2, 60, (20_000, 2)).astype(np.float32)
 SCALES = ("raw", "range", "logit", "quantile")

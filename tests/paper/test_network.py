@@ -3,7 +3,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 ELIVE = NetworkConfig(objectives=5, context_slots=(25, 11, 9, 4))
 SWITCHES = [

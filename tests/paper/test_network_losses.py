@@ -10,7 +10,7 @@ from harmonrank.model.fit_rows import cut_rows
 from harmonrank.paper.methods.network_losses import Wanted, auc_sums
 from harmonrank.paper.methods.network_losses import loss_of as network_loss
 from harmonrank.paper.training import Arrays
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def fitted(name, **options):

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from harmonrank.paper.soft_rank import soft_rank
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def _batch(seed=0, rows=60, requests=9, *, ties=False):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harmonrank.metrics import rank
 from harmonrank.paper.soft_rank import soft_rank
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from reference import soft_rank_by_minmax
 
 both = pytest.mark.parametrize("regularization", ["l2", "kl"])

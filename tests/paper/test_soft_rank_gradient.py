@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from harmonrank.paper.soft_rank import soft_rank
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 both = pytest.mark.parametrize("regularization", ["l2", "kl"])
 scales = pytest.mark.parametrize("scale", ["std", "none"])

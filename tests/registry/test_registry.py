@@ -6,7 +6,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.registry import Guardrails, Registry
-from harmonrank.support.errors import DataError, ModelFileError, OutputError, UsageError
+from harmonrank.support import DataError, ModelFileError, OutputError, UsageError
 from logs import small_table
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank import explain
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from logs import rare_table
 
 

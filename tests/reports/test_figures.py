@@ -142,7 +142,7 @@ def test_the_regret_is_shown_only_where_the_ceiling_is_known(facts):
 
 def test_odd_names_of_objectives_still_make_files(facts):
     from harmonrank.reports.plots import plot
-    from harmonrank.support.table import table_of
+    from harmonrank.support import table_of
 
     names = [
         plot(name, "", [], table_of((), ()), x={}, y={}).name

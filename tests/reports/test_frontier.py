@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from harmonrank.evaluation import Baseline
-from harmonrank.evaluation.frontier import Sweep, frontier_of
+from harmonrank.evaluation import Baseline, Sweep, frontier_of
 from harmonrank.metrics import grouped_auc
 from harmonrank.reports import run_of
 from harmonrank.reports.frontier import front_plots, frontier_page, frontier_table

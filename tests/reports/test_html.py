@@ -8,7 +8,7 @@ import pytest
 from harmonrank.evaluation import Entry
 from harmonrank.reports import html_page, write_html
 from harmonrank.reports.html import plotly_script
-from harmonrank.support.errors import DependencyError
+from harmonrank.support import DependencyError
 
 pytest.importorskip("plotly")
 

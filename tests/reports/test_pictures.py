@@ -2,7 +2,7 @@ import pytest
 
 from harmonrank.reports import write_pictures
 from harmonrank.reports.pictures import find_browser
-from harmonrank.support.errors import DependencyError, OutputError
+from harmonrank.support import DependencyError, OutputError
 
 pytest.importorskip("plotly")
 

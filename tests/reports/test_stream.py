@@ -5,18 +5,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from harmonrank.reports.facts import run_of
+from harmonrank.reports import run_of
 from harmonrank.reports.stream import StreamHistory, stream_page, stream_table
 from harmonrank.reports.stream._charts import drift_plots, learner_plots, pace_plots, quality_plots
 from harmonrank.reports.stream._marks import milliseconds
 from harmonrank.reports.stream._tables import newest_table, version_table
-from harmonrank.streaming.loop_events import (
-    BatchLearned,
-    IntervalCompleted,
-    Publication,
-    QualityFacts,
-    ScoreMove,
-)
+from harmonrank.streaming import BatchLearned, IntervalCompleted
+from harmonrank.streaming.loop_events import Publication, QualityFacts, ScoreMove
 
 OBJECTIVES = ("buy", "comment", "follow", "like", "long_view")
 AREAS = np.array([0.78, 0.73, 0.76, 0.74, 0.71])

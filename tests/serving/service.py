@@ -11,13 +11,14 @@ from http.client import HTTPConnection, HTTPSConnection
 
 import numpy as np
 
+from harmonrank.serving import ServeConfig
 from harmonrank.serving.application import Application
 from harmonrank.serving.counters import Counters
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.http import Request
 from harmonrank.serving.live import Live
 from harmonrank.serving.routes import Service as Answering
-from harmonrank.serving.settings import COUNTERS, ServeConfig
+from harmonrank.serving.settings import COUNTERS
 
 
 def application(target, folder, key=None, **settings):

@@ -7,11 +7,11 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 from harmonrank.registry import Registry
+from harmonrank.serving import Candidates
 from harmonrank.serving.counters import Slot, metrics_text
 from harmonrank.serving.routes import ROUTES
-from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import check_binding, check_key
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def test_a_key_is_asked_for_everywhere_but_for_health(default_model, tmp_path, table):

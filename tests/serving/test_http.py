@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harmonrank.serving.http import _TENS, _read, numbers
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 SPACES = st.sampled_from(["", " ", "\n", "\t ", " \r\n "])
 NUMBERS = st.one_of(

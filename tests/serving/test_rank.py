@@ -6,7 +6,7 @@ from service import application, ask, expected, order_of, rank_body
 import harmonrank as hr
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.serving.rank import best
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from logs import small_table
 
 

@@ -9,9 +9,9 @@ from service import application, ask, rank_body, serving
 
 import harmonrank as hr
 from harmonrank.registry import Guardrails, Registry
+from harmonrank.serving import Candidates
 from harmonrank.serving.drift import DriftWatch
-from harmonrank.serving.runtime import Candidates
-from harmonrank.support.errors import OutputError
+from harmonrank.support import OutputError
 from logs import small_table
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from harmonrank.serving import ServeConfig, supervisor
 from harmonrank.serving.counters import Counters
-from harmonrank.support.errors import HarmonRankError
+from harmonrank.support import HarmonRankError
 
 
 @pytest.fixture

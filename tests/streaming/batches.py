@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from harmonrank.data import read_log
-from harmonrank.streaming.learners.learner import LearnerRecord, StreamLearner
+from harmonrank.streaming import StreamLearner
+from harmonrank.streaming.learners.learner import LearnerRecord
 from harmonrank.streaming.state.commits import Commits
-from harmonrank.support.storage.files import read_json
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.support.storage import read_json
+from harmonrank.worlds import as_frame, world_schema
 from harmonrank_lab.worlds import lab_world as world
 
 CONFLICT = world("conflict")

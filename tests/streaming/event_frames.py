@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from harmonrank import Schema
+from harmonrank.streaming import EventForm
 from harmonrank.streaming.sources.event_reading import read_frame
-from harmonrank.streaming.sources.events import EventForm
 
 SCHEMA = Schema({"buy": "p_buy", "like": "p_like"}, context=["age"], request="request_id")
 FORM = EventForm(SCHEMA, {"age": "text"})

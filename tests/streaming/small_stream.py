@@ -15,7 +15,7 @@ from harmonrank.streaming import (
     read_history,
     stream,
 )
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world_schema
 from harmonrank_lab.worlds import lab_world as world
 
 WORLD = world("conflict").subset(["like", "long_view"])

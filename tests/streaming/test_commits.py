@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from harmonrank.streaming.state.commits import Commits, read_frame
-from harmonrank.support.errors import DataError, OutputError
+from harmonrank.support import DataError, OutputError
 
 ONE, OTHER = pl.DataFrame({"a": [1]}), pl.DataFrame({"a": [2]})
 

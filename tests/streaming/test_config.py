@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from harmonrank.streaming.config import Windows, parse_duration
-from harmonrank.support.errors import UsageError
+from harmonrank.streaming import Windows
+from harmonrank.streaming.config import parse_duration
+from harmonrank.support import UsageError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from redis_servers import RedisServer, need_redis_server
 from small_stream import SCHEMA, Place, events_of
 
 from harmonrank.registry import Registry
+from harmonrank.streaming import open_sink, read_history
 from harmonrank.streaming.sources.folder import FolderSink
-from harmonrank.streaming.sources.source import open_sink
-from harmonrank.streaming.state.files import HISTORY, read_history
+from harmonrank.streaming.state.files import HISTORY
 from nursery import Nursery
 
 

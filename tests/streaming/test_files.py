@@ -2,9 +2,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from harmonrank.streaming.loop_events import IntervalCompleted, Publication, ScoreMove
-from harmonrank.streaming.state.files import HISTORY, History, read_history
-from harmonrank.support.errors import DataError
+from harmonrank.streaming import IntervalCompleted, read_history
+from harmonrank.streaming.loop_events import Publication, ScoreMove
+from harmonrank.streaming.state.files import HISTORY, History
+from harmonrank.support import DataError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 from small_stream import SCHEMA, WORLD
 
 from harmonrank.streaming.learners.training import GuardRows, is_guard
-from harmonrank.worlds.simulation import as_frame
+from harmonrank.worlds import as_frame
 
 
 def rows(count=2000, seed=0):

@@ -13,11 +13,10 @@ from polars.testing import assert_frame_equal
 
 from harmonrank import Schema
 from harmonrank.data import read_log
-from harmonrank.streaming import Batch, Exposures, Join, Windows
+from harmonrank.streaming import Batch, EventForm, Exposures, Join, Windows
 from harmonrank.streaming.join.intervals import JoinRecord
 from harmonrank.streaming.sources.event_reading import read_frame
-from harmonrank.streaming.sources.events import EventForm
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from reference import join_by_hand
 
 HOUR = timedelta(hours=1)

@@ -7,7 +7,7 @@ from small_stream import Place, events_of
 
 from harmonrank.streaming.loop_events import EventsRead, RetryPlanned, StreamStarted
 from harmonrank.streaming.metrics import StreamTotals, metrics_endpoint, stream_metrics
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def read(**parts):

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 from small_stream import ListSource, Place, events_of
 
-from harmonrank.streaming.sources.source import Period, PeriodSource
+from harmonrank.streaming import Period
+from harmonrank.streaming.sources.source import PeriodSource
 
 
 @pytest.fixture(scope="module")

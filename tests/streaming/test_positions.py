@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from batches import hour
 
-from harmonrank.data import read_log
-from harmonrank.data.values import chances_at
+from harmonrank.data import chances_at, read_log
 from harmonrank.metrics import auc
 from harmonrank.streaming import Batch, LearnerSettings, Prequential, StreamConfig, new_learner
 from harmonrank.streaming.learners.training import StreamTraining

@@ -7,8 +7,9 @@ from batches import SCHEMA, batch
 
 from harmonrank.fusion import method_class, quality_of
 from harmonrank.metrics import auc, auc_interval, auc_sum_interval, grouped_auc_intervals
-from harmonrank.streaming.learners.prequential import Prequential, ScoredBatch
-from harmonrank.support.errors import DataError
+from harmonrank.streaming import Prequential
+from harmonrank.streaming.learners.prequential import ScoredBatch
+from harmonrank.support import DataError
 
 WEIGHTED = replace(SCHEMA, weights={"buy": 2.0, "comment": 0.5})
 

@@ -9,9 +9,9 @@ from small_stream import CONFIG, Place, events_of
 
 from harmonrank.fusion.drift.drift import ColumnDrift, Drift
 from harmonrank.registry import Guardrails, Registry
+from harmonrank.streaming import BatchLearned, IntervalCompleted, read_history
 from harmonrank.streaming.learners.training import Replacement, Seen, agreed
-from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted, StreamStopped
-from harmonrank.streaming.state.files import read_history
+from harmonrank.streaming.loop_events import StreamStopped
 
 SWAP = 3.0
 RULES = Guardrails(tolerance=0.01)

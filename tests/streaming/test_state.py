@@ -6,9 +6,9 @@ import shutil
 import pytest
 from small_stream import Place, events_of
 
-from harmonrank.streaming.loop_events import BatchLearned
-from harmonrank.support.errors import DataError, ModelFileError
-from harmonrank.support.storage.files import sha256
+from harmonrank.streaming import BatchLearned
+from harmonrank.support import DataError, ModelFileError
+from harmonrank.support.storage import sha256
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,16 @@ import pytest
 from small_stream import CONFIG, SCHEMA, ListSource, Place, events_of
 
 from harmonrank.registry import Registry
-from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.join.join import Batch, Join
+from harmonrank.streaming import BatchLearned, IntervalCompleted, Join, StreamConfig, read_history
+from harmonrank.streaming.join.join import Batch
 from harmonrank.streaming.loop_events import (
-    BatchLearned,
-    IntervalCompleted,
     RetryPlanned,
     SourceNoted,
     StateCommitted,
     StreamStarted,
     StreamStopped,
 )
-from harmonrank.streaming.state.files import read_history
-from harmonrank.support.errors import OutputError, SourceError, UsageError
+from harmonrank.support import OutputError, SourceError, UsageError
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from harmonrank.fusion.harmonrank import HarmonRank
 from harmonrank.fusion.quality.quality import ceiling_of
 from harmonrank.metrics import auc
 from harmonrank.streaming import LearnerSettings, new_learner
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 
 
 def learner(**settings):

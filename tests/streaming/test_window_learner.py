@@ -4,9 +4,8 @@ from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
 
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.fusion import method_class
-from harmonrank.streaming.config import LearnerSettings
-from harmonrank.streaming.learners.learner import new_learner
-from harmonrank.support.errors import UsageError
+from harmonrank.streaming import LearnerSettings, new_learner
+from harmonrank.support import UsageError
 
 CLOSED = new_learner("closed-form", {}, SCHEMA)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harmonrank.support.errors import DataError, OutputError
-from harmonrank.support.storage.files import (
+from harmonrank.support import DataError, OutputError
+from harmonrank.support.storage import (
     check_output,
     new_file,
     new_folder,

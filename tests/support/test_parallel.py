@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from harmonrank.support.parallel import _pool, each_part, edges_of, in_turn, map_parts
-from harmonrank.support.threads import limited_threads, thread_count
+from harmonrank.support import each_part, limited_threads, thread_count
+from harmonrank.support.parallel import _pool, edges_of, in_turn, map_parts
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])

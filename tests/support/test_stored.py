@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec import Meta
 
-from harmonrank.support.errors import DataError
-from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
+from harmonrank.support import DataError
+from harmonrank.support.storage import Array, read_arrays, write_arrays
 from harmonrank.support.storage.stored import declared, restored, stored
 
 

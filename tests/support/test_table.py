@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harmonrank.support.table import Cell, Column, Table, table_of
+from harmonrank.support import Cell, Column, Table, table_of
 
 WIDE = tuple(Column(f"is_objective_{i}", ".3f", short=f"objective_{i}") for i in range(5))
 

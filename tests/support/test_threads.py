@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from harmonrank.support.errors import UsageError
-from harmonrank.support.threads import limited_threads, thread_count
+from harmonrank.support import UsageError, limited_threads, thread_count
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harmonrank.registry import Registry
-from harmonrank.reports.html import DOCTYPE
+from harmonrank.reports import DOCTYPE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

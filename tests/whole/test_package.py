@@ -120,3 +120,20 @@ def test_a_kernel_has_a_dozen_arguments_at_most():
                 decorators = [getattr(name, "id", "") for name in node.decorator_list]
                 if any(name.endswith(kinds) for name in decorators):
                     assert len(node.args.args) <= 12, f"{path.name}: {node.name}"
+
+
+MOST_DEEP_MODULES = 154
+
+
+def imported_by(path):
+    """Yield the modules of the product that a file of tests imports from."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        yield from (name for name in names if name and name.startswith("harmonrank."))
+
+
+def test_tests_go_through_the_names_of_rooms():
+    files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "lab" / "tests").rglob("*.py")]
+    deep = {name for path in files for name in imported_by(path) if name.count(".") > 1}
+    assert len(deep) <= MOST_DEEP_MODULES, "import from the room, where it offers the name"

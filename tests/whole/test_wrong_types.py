@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import harmonrank as hr
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank.support.options import checked_whole
 
 

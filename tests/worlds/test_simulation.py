@@ -6,7 +6,7 @@ import pytest
 
 from harmonrank import Schema, world
 from harmonrank.data import read_log
-from harmonrank.support.errors import OutputError, UsageError
+from harmonrank.support import OutputError, UsageError
 from harmonrank.worlds import simulate, world_schema
 
 

@@ -13,7 +13,7 @@ __all__ = [
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harmonrank.support.events import Part
+from harmonrank.support import Part
 
 if TYPE_CHECKING:
     from harmonrank.cli.parts import Show

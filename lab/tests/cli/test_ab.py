@@ -9,6 +9,10 @@ from harmonrank_lab.experiments.ab import analyse
 ARMS = ["base", "new", "rl"]
 
 
+def _keys(text):
+    return f"[lab.ab.analyse]\n{text}"
+
+
 @pytest.fixture
 def log(tmp_path):
     """Return the path of a log in which the new arm sells twice as much."""
@@ -45,7 +49,8 @@ def test_the_table_fits_80_columns_and_says_what_was_found(run, log):
 def test_json_holds_the_numbers_of_the_analysis(run, log, tmp_path):
     done = run(
         *("lab", "ab", "analyse", log, "--outcomes", "buy", "--split", "base=1,new=1,rl=1"),
-        *("--control", "rl", "--per", "user", "--json", tmp_path / "out.json", "--quiet"),
+        *("--control", "rl", "--json", tmp_path / "out.json", "--quiet"),
+        settings=_keys('per = "user"'),
     )
     assert done.code == 0, done
     assert done.out == ""
@@ -75,7 +80,7 @@ def test_other_names_csv_and_a_row_per_user_give_the_same(run, log, tmp_path):
 
 
 def test_markdown_is_a_table(run, log):
-    done = run("lab", "ab", "analyse", log, "--outcomes", "buy", "--format", "md")
+    done = run("lab", "ab", "analyse", log, "--outcomes", "buy", settings=_keys('format = "md"'))
     assert done.out.startswith(
         "new against base: 1 better (buy). rl against base: 1 unclear (buy).\n\n"
         "| arm | outcome | control | mean | lift % | 95 % interval | p | p (Holm) | detects | verd"
@@ -85,8 +90,17 @@ def test_markdown_is_a_table(run, log):
 def test_a_rise_of_what_is_unwanted_is_worse(run, log, tmp_path):
     wanted = run("lab", "ab", "analyse", log, "--outcomes", "buy", "--json", "-")
     page = tmp_path / "page.html"
-    options = ("--unwanted", "buy", "--report", page, "--common-axis", "--json", "-")
-    unwanted = run("lab", "ab", "analyse", log, "--outcomes", "buy", *options)
+    options = ("--unwanted", "buy", "--report", page, "--json", "-")
+    unwanted = run(
+        "lab",
+        "ab",
+        "analyse",
+        log,
+        "--outcomes",
+        "buy",
+        *options,
+        settings=_keys("common-axis = true"),
+    )
     first, second = (json.loads(done.out) for done in (wanted, unwanted))
     assert [lift["verdict"] for lift in first["lifts"]] == ["better", "unclear"]
     assert [lift["verdict"] for lift in second["lifts"]] == ["worse", "unclear"]
@@ -102,7 +116,8 @@ def test_a_rise_of_what_is_unwanted_is_worse(run, log, tmp_path):
 def test_the_absolute_scale_shows_changes_in_the_unit_of_the_outcome(run, log):
     name = "long_view_seconds_watched"
     done = run(
-        "lab", "ab", "analyse", log, "--outcomes", name, "--scale", "absolute", "--json", "-"
+        *("lab", "ab", "analyse", log, "--outcomes", name, "--json", "-"),
+        settings=_keys('scale = "absolute"'),
     )
     lift = json.loads(done.out)["lifts"][0]
     frame = pl.read_parquet(log)
@@ -136,12 +151,8 @@ def test_the_report_is_one_page_with_a_chart_per_outcome(run, log, tmp_path):
     [
         (("--outcomes", "bey"), "has no column 'bey'. Did you mean 'buy'?"),
         (("--outcomes", "zzz"), "Known: user_id, arm, buy, long_view_seconds_watched."),
-        (("--outcomes", "buy", "--arm", "user_id"), "each another column"),
-        (("--outcomes", "buy", "--control", "old"), "There is no arm 'old'."),
-        (("--outcomes", "buy", "--split", "base=1"), "must give each arm"),
         (("--outcomes", "buy", "--split", "base"), "--split takes pairs"),
         (("--outcomes", "buy", "--unwanted", "bye"), "`unwanted` must name outcomes. Got 'bye'"),
-        (("--outcomes", ","), "at least one outcome"),
         (("--outcomes", "arm", "--arm", "buy"), "'arm' must be a number or true/false"),
     ],
 )
@@ -152,26 +163,3 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(run, log, tmp_path, options, 
     assert sentence in done.err
     assert done.out == ""
     assert not page.exists()
-
-
-def test_a_log_of_one_arm_or_of_nobody_is_refused(run, log, tmp_path):
-    frame, path = pl.read_parquet(log), tmp_path / "bad.parquet"
-    for bad, sentence in (
-        (frame.filter(pl.col("arm") == "new"), "at least two arms, each user in one. Got new."),
-        (frame.head(0), "no row with a user and an arm"),
-        (frame.with_columns(arm=pl.lit(None, pl.String)), "no row with a user and an arm"),
-    ):
-        bad.write_parquet(path)
-        done = run("lab", "ab", "analyse", path, "--outcomes", "buy")
-        assert done.code == 2
-        assert sentence in done.err
-    done = run("lab", "ab", "analyse", tmp_path / "none.parquet", "--outcomes", "buy")
-    assert done.code == 2
-    assert "There is no file" in done.err
-
-
-def test_help_names_the_columns(run):
-    done = run("lab", "ab", "analyse", "--help")
-    assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= 80
-    assert "--json FILE" in done.out

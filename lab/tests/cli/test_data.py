@@ -42,8 +42,6 @@ def test_an_import_is_replaced_only_on_request(run, tmp_path):
         (("kuairant",), "There is no importer 'kuairant'. Did you mean 'kuairand'?"),
         (("kuairand",), "holds no KuaiRand log: expected log_standard_*.csv"),
         (("tenrec",), "Download Tenrec from https://tenrec0.github.io, where its licence must be"),
-        (("kuairand", "--long-view", 3), "--long-view does not apply to kuairand; leave it out."),
-        (("tenrec", "--no-random"), "--no-random does not apply to tenrec; leave it out."),
     ],
 )
 def test_mistakes_get_a_sentence(run, tmp_path, arguments, sentence):
@@ -52,6 +50,19 @@ def test_mistakes_get_a_sentence(run, tmp_path, arguments, sentence):
     assert done.code == 2
     assert sentence in done.err.replace("\n", " ")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "sentence"),
+    [
+        ("kuairand", "long-view = 3", "long-view does not apply to kuairand; leave it out."),
+        ("tenrec", "no-random = true", "no-random does not apply to tenrec; leave it out."),
+    ],
+)
+def test_keys_of_other_logs_are_refused(run, tmp_path, kind, key, sentence):
+    keys = f"[lab.data.import]\n{key}"
+    done = run("lab", "data", "import", kind, tmp_path, "-o", tmp_path / "out", settings=keys)
+    assert (done.code, sentence in done.err) == (2, True)
 
 
 def test_simulated_logs_are_imported(run, tmp_path):

@@ -34,13 +34,6 @@ def test_tables_add_up_in_a_folder_and_each_says_how_it_was_made(run, out, tmp_p
     assert (out / "report.html").stat().st_size > 1_000_000
 
 
-def test_a_second_run_does_nothing_but_write(run, out):
-    assert run("lab", "reproduce", "relations", *SMALL, "-o", out).code == 0
-    again = run("lab", "reproduce", "relations", *SMALL, "-o", out)
-    assert "4 experiments were kept from an earlier run." in again.err
-    assert "[1/" not in again.err
-
-
 def test_a_killed_run_goes_on_where_it_was(run, out):
     options = ["lab", "reproduce", "relations", *map(str, SMALL), "-o", str(out)]
     with subprocess.Popen(
@@ -58,6 +51,7 @@ def test_a_killed_run_goes_on_where_it_was(run, out):
     assert again.code == 0, again
     assert "[2/4]" not in again.err
     assert "[4/4]" in again.err
+    assert " experiments were kept from an earlier run." in again.err
     assert (out / "report.html").exists()
 
 
@@ -102,14 +96,7 @@ def test_the_markdown_keeps_the_head_of_a_file(run, out, tmp_path):
     [
         (["loses"], "There is no table 'loses'. Did you mean 'losses'?"),
         (["main", "--data", "elife"], "There is no world or folder 'elife'. Did you mean 'elive'?"),
-        (
-            ["main", "--rows", "5"],
-            "Option 'rows' of reproduce must be a whole number from 1,000. Got 5.",
-        ),
-        (
-            ["main", "--seeds", "0"],
-            "Option 'seeds' of reproduce must be a whole number from 1 to 2,147,483,647. Got 0.",
-        ),
+        (["main", "--rows", "5"], "Option 'rows' of reproduce must be a whole number from 1,000."),
         (["main", "--learning-rate", "0"], "0.0 is not in the range x>0"),
         (["main", "--protocol", "best"], "'best' is not one of"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harmonrank.data import hash_bits, hash_shares
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank.support.storage.files import to_json
 from harmonrank_lab.experiments.ab import Analysis, analyse, paired_log_ratio
 from harmonrank_lab.experiments.ab._checks import (

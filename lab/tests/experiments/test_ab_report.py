@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from browser import browsing, open_page, requests
-from harmonrank.reports.facts import run_of
+from harmonrank.reports import run_of
 from harmonrank_lab.experiments.ab import analyse
 from harmonrank_lab.experiments.ab_report import ab_page, ab_table
 

@@ -6,14 +6,13 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank.support.storage.files import to_json
 from harmonrank.worlds import world
 from harmonrank_lab.experiments.ab import analyse
 from harmonrank_lab.experiments.online import OnlineConfig, OnlineResult, run_online
 from harmonrank_lab.experiments.online._arm import Impressions, matured, newest, rows_of, serve
 from harmonrank_lab.experiments.online._traffic import Traffic
-from harmonrank_lab.worlds import draw_candidates
 
 TINY = {
     "users": 2000,
@@ -118,20 +117,6 @@ def test_a_network_learns_on_from_its_weights():
     # Both arms began alike; each learns from its own users, so they part.
     assert all(lift.lift == 0 for lift in resting.exact)
     assert any(lift.lift != 0 for lift in moving.exact)
-
-
-def test_candidates_have_the_density_of_the_world():
-    elive = world("elive")
-    sample = elive.sample(60_000, seed=1, with_truth=False)
-    context = {name: values[::20] for name, values in sample.context.items()}
-    times = np.zeros(len(sample.labels) // 20)
-    drawn = draw_candidates(elive, context, times, 20, np.random.default_rng(2))
-    logits = [np.log(s / (1 - s)) for s in (sample.scores, drawn.scores.reshape(-1, 5))]
-    assert logits[1].mean(axis=0) == pytest.approx(logits[0].mean(axis=0), abs=0.1)
-    assert np.cov(logits[1].T) == pytest.approx(np.cov(logits[0].T), rel=0.1, abs=0.1)
-    assert drawn.chance.mean(axis=(0, 1)) == pytest.approx(
-        [0.001, 0.02, 0.01, 0.03, 0.25], rel=0.15
-    )
 
 
 def test_traffic_has_the_contexts_of_the_world_and_users_keep_theirs():

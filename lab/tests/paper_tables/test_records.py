@@ -5,8 +5,8 @@ import json
 import pytest
 
 from fuzzing import alter, changed
-from harmonrank.support.errors import DataError
-from harmonrank.support.storage.store import Store
+from harmonrank.support import DataError
+from harmonrank.support.storage import Store
 from harmonrank_lab.paper_tables import Estimate, PaperTable
 from harmonrank_lab.paper_tables._data import data_of
 from harmonrank_lab.paper_tables._fit import FitCell

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from harmonrank.paper.methods.neural_methods import Mbce
-from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.threads import limited_threads
+from harmonrank.support import DataError, UsageError, limited_threads
 from harmonrank_lab.events import CellEnded, CellStarted
 from harmonrank_lab.paper_tables import (
     PAPER,

@@ -125,9 +125,10 @@ def test_an_objective_needs_positives_in_every_part(rows):
 
 
 def test_the_verb_judges_a_log_in_official_files(run, raw, tmp_path):
-    command = ("lab", "real", "kuairand-pure", "--data", raw.parent, "--items", "no")
+    command = ("lab", "real", "kuairand-pure", "--data", raw.parent)
+    keys = '[lab.real]\nitems = "no"\nformat = "md"'
     methods = ("--methods", "harmonrank,closed-form")
-    done = run(*command, *methods, "--format", "md", "--json", "-", "-o", tmp_path / "out")
+    done = run(*command, *methods, "--json", "-", "-o", tmp_path / "out", settings=keys)
     assert done.code == 0, done
     numbers = json.loads(done.out)
     (log,) = numbers["logs"]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from declared_logs import DECLARATION, write_shop
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from harmonrank_lab.upstream.logs import ImportedLog, find_declared, import_log
 from harmonrank_lab.upstream.logs._declared import shipped
 from raw_logs import read_part

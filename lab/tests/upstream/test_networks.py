@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank_lab.upstream.experts import GroupedLinear, Thinned, mix
 from harmonrank_lab.upstream.network import ESMM, NETWORKS, PLE, MMoE, PredictorConfig, chained
 

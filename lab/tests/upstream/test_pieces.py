@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from harmonrank.paper.training import torch_threads
-from harmonrank.support.threads import limited_threads
+from harmonrank.support import limited_threads
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor
 from harmonrank_lab.upstream.experts import Thinned, draw_from
 from harmonrank_lab.upstream.network import Pieces

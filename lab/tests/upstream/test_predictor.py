@@ -10,8 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from harmonrank.data import Schema
 from harmonrank.metrics import auc
-from harmonrank.support.errors import ModelFileError, UsageError
-from harmonrank.support.events import EpochEnded, Resumed
+from harmonrank.support import EpochEnded, ModelFileError, Resumed, UsageError
 from harmonrank_lab.events import MemberStarted
 from harmonrank_lab.upstream import (
     PredictorConfig,

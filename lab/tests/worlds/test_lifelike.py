@@ -6,17 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.metrics import auc, best_score
+from harmonrank.metrics import auc, best_score, logit
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import simulate
 
 ROWS = 100_000
 REDRAWS = (None, 1)
 LIFELIKE = ("clustered", "drifting", "three-way", "nested", "skewed-lists")
-
-
-def logit(p):
-    return np.log(p) - np.log1p(-p)
 
 
 def excess_of_squares(residual, variance, group):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from harmonrank.metrics import auc
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank_lab.upstream.logs import (
     TENREC_FILES,
     ImportedLog,

@@ -8,11 +8,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from harmonrank.streaming.config import Windows
-from harmonrank.streaming.join.intervals import Batch
-from harmonrank.streaming.join.join import Join
+from harmonrank.streaming import Batch, Join, Windows
 from harmonrank.streaming.sources.event_reading import read_frame
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.worlds import as_frame, world
 from harmonrank_lab.worlds import Swap
 from harmonrank_lab.worlds.stream import SimulatedStream

@@ -9,13 +9,14 @@ import click
 
 from harmonrank.cli.parts.options import (
     Show,
+    format_setting,
     parse_settings,
     path_option,
     settings_option,
     shown,
     whole,
 )
-from harmonrank.cli.parts.verb import Verb, setting
+from harmonrank.cli.parts.verb import Verb
 from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
 REFUSED = 3
 """The exit code of a publication that the guardrails refused."""
 
-_FORMAT = setting(
-    "--format",
-    "style",
-    type=click.Choice(["table", "md"]),
-    default="table",
-    help="How the result is printed.",
-)
 _FOLDER = click.Path(path_type=Path)
 
 
@@ -83,7 +77,7 @@ def init(folder: Path, settings: tuple[str, ...], overwrite: bool, show: Show) -
 
 @command.command("list")
 @_REGISTRY
-@_FORMAT
+@format_setting
 @shown
 def list_command(registry: "Registry", style: str, show: Show) -> None:
     """List the versions of REGISTRY."""
@@ -121,7 +115,7 @@ def _auc_sums(version: "Version") -> tuple[float | None, float | None]:
 @command.command("show")
 @_REGISTRY
 @click.argument("version", type=int, required=False)
-@_FORMAT
+@format_setting
 @shown
 def show_command(registry: "Registry", version: int | None, style: str, show: Show) -> None:
     """Show VERSION of REGISTRY, or the current one: its checks, metrics and files."""
@@ -161,7 +155,7 @@ def _checks(version: "Version", current: int | None) -> Any:
 )
 @click.option("--window", default="", metavar="TEXT", help="The data it was fitted on.")
 @click.option("--note", default="", metavar="TEXT", help="What a reader should know.")
-@_FORMAT
+@format_setting
 @shown
 def publish(
     registry: "Registry",
@@ -222,7 +216,7 @@ def prune(registry: "Registry", keep: int, show: Show) -> None:
 @click.argument("first", type=int)
 @click.argument("second", type=int)
 @path_option("--data", help="Table that both rank; with labels, AUCs are compared.")
-@_FORMAT
+@format_setting
 @shown
 def diff(
     registry: "Registry", first: int, second: int, data: Path | None, style: str, show: Show

@@ -22,11 +22,6 @@ World = TypeVar("World", bound=PlainWorld)
 PLUGINS = "harmonrank.worlds"
 """The entry point by which other packages add worlds: a function of a name and of a redraw."""
 
-_OF_LAB = (
-    *("backbone", "tails", "interactions", "leak", "requests"),
-    *("clustered", "drifting", "three-way", "nested", "skewed-lists", "trained"),
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -188,16 +183,11 @@ class AnyWorld(Protocol):
 
 def world_names() -> tuple[str, ...]:
     """Return the names of all worlds."""
-    added = plugins(PLUGINS)
-    known = [*PRESETS, *(name for name in _OF_LAB if name in added)]
-    return (*known, *sorted(set(added) - set(known)))
+    return (*PRESETS, *sorted(set(plugins(PLUGINS)) - set(PRESETS)))
 
 
 def world(name: str, *, redraw: int | None = None) -> Any:
     """Return a preset, or another world of the same kind, which harmonrank-lab draws.
-
-    `trained`, of harmonrank-lab, simulates a log and trains networks on it, which takes a minute
-    or more.
 
     >>> world("elive").objectives
     ('buy', 'comment', 'follow', 'like', 'long_view')
@@ -211,9 +201,11 @@ def world(name: str, *, redraw: int | None = None) -> Any:
     if name in added:
         module, _, function = added[name].partition(":")
         return getattr(import_module(module), function)(name, redraw)
-    if name in _OF_LAB or (name in PRESETS and redraw is not None):
-        what = f"The world '{name}'" if name in _OF_LAB else f"A redraw of the world '{name}'"
-        raise UsageError(f"{what} is part of harmonrank-lab; pip install harmonrank-lab.")
     if name not in PRESETS:
-        raise UsageError(f"There is no world {name!r}. {did_you_mean(name, world_names())}")
+        more = "" if added else " harmonrank-lab has others; pip install harmonrank-lab."
+        raise UsageError(f"There is no world {name!r}. {did_you_mean(name, world_names())}{more}")
+    if redraw is not None:
+        raise UsageError(
+            f"A redraw of the world '{name}' is part of harmonrank-lab; pip install harmonrank-lab."
+        )
     return preset(name)

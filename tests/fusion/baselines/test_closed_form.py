@@ -4,8 +4,7 @@ import pytest
 
 from harmonrank import ClosedForm, Schema
 from harmonrank.data import read_log
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 
 @pytest.fixture(scope="module")

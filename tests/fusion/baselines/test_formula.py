@@ -10,7 +10,7 @@ from harmonrank.fusion import method_class
 from harmonrank.fusion.baselines.formula import FORMS, Formula, Scale, thinned
 from harmonrank.metrics import auc
 from harmonrank.model.fit_rows import cut_rows
-from harmonrank.support.errors import DependencyError, UsageError
+from harmonrank.support import DependencyError, UsageError
 
 NAMES = ("formula-grid", "formula-cem", "formula-tpe")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harmonrank.fusion.baselines.trees import Trees
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from harmonrank.support.storage.stored import restored, stored
 
 lightgbm = pytest.importorskip("lightgbm")

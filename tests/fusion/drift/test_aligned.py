@@ -14,7 +14,7 @@ from harmonrank.fusion import METHODS
 from harmonrank.fusion.fitted import ScoreMap
 from harmonrank.fusion.method import changed
 from harmonrank.registry import Guardrails, Registry
-from harmonrank.support.errors import DataError, ModelFileError
+from harmonrank.support import DataError, ModelFileError
 from saving import rewrite_arrays
 
 

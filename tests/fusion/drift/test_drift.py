@@ -12,7 +12,7 @@ from harmonrank.data import Schema
 from harmonrank.fusion import method_class
 from harmonrank.fusion.drift.drift import ColumnDrift
 from harmonrank.fusion.drift.measurement import replacement_of
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world_schema
 from upstream import NEW, OLD, log_of
 
 

@@ -12,7 +12,7 @@ from harmonrank.data import ContextEncoder, read_log
 from harmonrank.fusion.drift.imputation import imputed
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.fusion.quality.upstream import missing_of
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 
 def log_of(logits, seed=0):

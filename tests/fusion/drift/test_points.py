@@ -5,7 +5,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.fusion.method import with_points_of
-from harmonrank.support.errors import ModelFileError, UsageError
+from harmonrank.support import ModelFileError, UsageError
 from logs import small_table
 from saving import rewrite
 

@@ -9,7 +9,7 @@ import pytest
 import harmonrank as hr
 from check_method import SMALL
 from harmonrank.fusion import METHODS, method_class
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from upstream import NEW, OLD, log_of
 
 

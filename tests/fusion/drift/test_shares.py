@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harmonrank as hr
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.worlds import Additive
 from upstream import NEW, OLD, log_of
 

@@ -8,7 +8,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import Log
-from harmonrank.fusion.quality.outcomes import best_terms, true_outcomes
+from harmonrank.fusion import best_terms, true_outcomes
 from harmonrank.metrics import auc
 
 ROWS = 6

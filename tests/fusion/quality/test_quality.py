@@ -7,10 +7,9 @@ import pytest
 
 from harmonrank import ClosedForm, Schema
 from harmonrank.data import read_log
-from harmonrank.fusion import ceiling_of, quality_of
-from harmonrank.fusion.quality.quality import Quality
+from harmonrank.fusion import Quality, ceiling_of, quality_of
 from harmonrank.metrics import best_request_score, grouped_auc
-from harmonrank.support.errors import HarmonRankError
+from harmonrank.support import HarmonRankError
 from reference import auc_by_pairs
 
 

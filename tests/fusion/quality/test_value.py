@@ -7,12 +7,10 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.fusion import Quality
-from harmonrank.fusion.catalogue import method_class
+from harmonrank.fusion import Quality, method_class
 from harmonrank.metrics import value_at_k, value_interval
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.support import UsageError
+from harmonrank.worlds import as_frame, world, world_schema
 from logs import small_table
 
 SCHEMA = {

@@ -7,7 +7,7 @@ from harmonrank.paper.losses import (
     aucm_loss,
     pairwise_square_loss,
 )
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 SCORES = torch.zeros(4)
 LABELS = torch.zeros(4, 2)

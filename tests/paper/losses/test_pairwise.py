@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from harmonrank.paper.losses import pairwise_logistic_loss, pairwise_square_loss
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def batch(rows=3000, seed=0, dtype=torch.float64):

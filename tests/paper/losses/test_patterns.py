@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from harmonrank.paper.losses import Patterns, rank_auc_loss
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def test_patterns_are_the_labels():

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.paper.losses import bce_loss, label_aggregation_loss, optimal_label_values
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def batch(rows=50, objectives=3):

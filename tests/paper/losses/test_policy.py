@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from harmonrank.paper.losses import policy_gradient_loss
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 TARGET = torch.tensor([1.0, -0.5, 2.0], dtype=torch.float64)
 

@@ -5,7 +5,7 @@ import torch
 
 from harmonrank.paper.losses import rank_auc_loss
 from harmonrank.paper.soft_rank import soft_rank
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def batch(rows=200, objectives=3, seed=0):

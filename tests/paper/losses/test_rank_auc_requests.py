@@ -6,7 +6,7 @@ import torch
 
 from harmonrank.metrics import grouped_auc
 from harmonrank.paper.losses import rank_auc_loss
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def _batch(seed=0, rows=80, requests=12):

@@ -6,8 +6,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from fuzzing import checkpoint
-from harmonrank.paper.training.checkpoint import Progress
-from harmonrank.support.errors import ModelFileError
+from harmonrank.paper.training import Progress
+from harmonrank.support import ModelFileError
 from harmonrank.support.storage.arrays import array_header, digest
 
 

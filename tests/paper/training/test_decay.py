@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, decayed
-from harmonrank.paper.training.learner import FusedLearner, TorchLearner
+from harmonrank.paper import Network, NetworkConfig, TrainingConfig
+from harmonrank.paper.training import Arrays, FusedLearner, LossValue, TorchLearner, decayed
 
 CONFIG = NetworkConfig(objectives=3, context_slots=(4,), buckets=12)
 FREE = {

@@ -4,14 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from harmonrank.paper import Network, NetworkConfig
+from harmonrank.paper import Network, NetworkConfig, TrainingConfig
 from harmonrank.paper.fused import _forward
 from harmonrank.paper.losses import bce_loss, rank_auc_loss
-from harmonrank.paper.training import Arrays, Finished, LossValue, TrainingConfig, train
+from harmonrank.paper.training import (
+    Arrays,
+    Finished,
+    FusedLearner,
+    LossValue,
+    TorchLearner,
+    torch_threads,
+    train,
+)
 from harmonrank.paper.training import learner as learner_module
-from harmonrank.paper.training.learner import FusedLearner, TorchLearner, learner_for, torch_threads
-from harmonrank.support.events import EpochEnded, Resumed
-from harmonrank.support.threads import limited_threads
+from harmonrank.paper.training.learner import learner_for
+from harmonrank.support import EpochEnded, Resumed, limited_threads
 
 SLOTS = (5, 3)
 CONFIG = NetworkConfig(objectives=3, context_slots=SLOTS, buckets=20)
@@ -159,7 +166,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights_bit_for_bit(path, stop_after,
 
 
 def test_a_checkpoint_of_the_other_path_is_refused(tmp_path, monkeypatch):
-    from harmonrank.support.errors import ModelFileError
+    from harmonrank.support import ModelFileError
 
     file = tmp_path / "checkpoint"
     monkeypatch.setattr(learner_module, "_SMALL_FIT", 0)

@@ -11,8 +11,7 @@ from harmonrank.data import read_log
 from harmonrank.fusion import load, method_class
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.training import Arrays, health_of
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 CONFIG = NetworkConfig(objectives=4, context_slots=(6, 3), buckets=16)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from harmonrank.paper.training import TrainingConfig
+from harmonrank.paper import TrainingConfig
 from harmonrank.paper.training.rows import random_batches
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 @pytest.mark.parametrize("rows", [1, 999, 10_240, 50_000, 1_000_000, 20_000_000])

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, train
-from harmonrank.support.errors import UsageError
-from harmonrank.support.events import BatchEnded
+from harmonrank.paper import TrainingConfig
+from harmonrank.paper.training import Arrays, LossValue, train
+from harmonrank.support import BatchEnded, UsageError
 
 COSINE = TrainingConfig(
     learning_rate=0.1, schedule="cosine", warm_up=4, batch_rows=8, epochs=3, early_stopping=False

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.paper.training.rows import request_batches
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 
 def test_batches_hold_whole_requests_and_every_row_once():

@@ -8,7 +8,7 @@ from check_source import check_source
 from event_frames import SCHEMA, events, exposure, feedback
 
 from harmonrank.streaming.sources.event_reading import to_lines
-from harmonrank.support.errors import SourceError
+from harmonrank.support import SourceError
 from pages import ROOT, blocks
 
 

@@ -9,9 +9,9 @@ from event_frames import FORM, SCHEMA, START, exposure, feedback, minute
 from polars.testing import assert_frame_equal
 
 from harmonrank import Schema
+from harmonrank.streaming import EventForm
 from harmonrank.streaming.sources.event_reading import read_frame, read_lines, settled_by, to_lines
-from harmonrank.streaming.sources.events import EventForm
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 
 NOW = minute(10_000)
 SHOWN = {

@@ -11,8 +11,8 @@ import pytest
 from redis_servers import RedisServer, need_redis_server
 from small_stream import SCHEMA, Place, events_of
 
+from harmonrank.streaming import open_sink, open_source
 from harmonrank.streaming.loop_events import EventsRead, RetryPlanned, SourceNoted
-from harmonrank.streaming.sources.source import open_sink, open_source
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from check_source import check_source, drained
 from event_frames import FORM, SCHEMA, events, exposure, feedback
 from polars.testing import assert_frame_equal
 
-from harmonrank.streaming.sources.source import open_sink, open_source
-from harmonrank.support.errors import DataError, SourceError, UsageError
+from harmonrank.streaming import open_sink, open_source
+from harmonrank.support import DataError, SourceError, UsageError
 from harmonrank.support.extras import plugins
 
 FORMS = ["parquet", "jsonl"]

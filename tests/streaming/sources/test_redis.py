@@ -8,9 +8,9 @@ from polars.testing import assert_frame_equal
 from redis_servers import RedisServer, need_redis_server
 
 from harmonrank import Schema
+from harmonrank.streaming import open_sink, open_source
 from harmonrank.streaming.sources.redis_streams import RedisAddress
-from harmonrank.streaming.sources.source import open_sink, open_source
-from harmonrank.support.errors import DataError, SourceError, UsageError
+from harmonrank.support import DataError, SourceError, UsageError
 
 KINDS = {"age": "text"}
 

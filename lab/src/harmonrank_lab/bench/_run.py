@@ -9,9 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank.support.events import OnEvent, Part
-from harmonrank.support.table import Column, Table
+from harmonrank.support import Column, OnEvent, Part, Table, UsageError, did_you_mean
 from harmonrank_lab.bench._result import FULL, Accuracy, Case, Result, Size
 from harmonrank_lab.made import made_by
 

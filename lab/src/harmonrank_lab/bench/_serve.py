@@ -18,7 +18,7 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
-from harmonrank.support.extras import is_installed
+from harmonrank.support import is_installed
 from harmonrank_lab.bench._child import Load, LoadResult, ask, send_load
 from harmonrank_lab.bench._result import Case, Size, Timing, fitted, world_log
 

@@ -14,7 +14,7 @@ from harmonrank.data import ContextEncoder
 from harmonrank.model import Heads, fit_heads
 from harmonrank.paper import Network, NetworkConfig, training
 from harmonrank.paper.losses import Patterns, aucm_loss, bce_loss, rank_auc_loss
-from harmonrank.support.logistic import score_logit
+from harmonrank.support import score_logit
 from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread, peer
 from harmonrank_lab.bench._result import Case, Size, Timing, Work, measure, world_log
 

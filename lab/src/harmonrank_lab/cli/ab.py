@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli import parts
-from harmonrank.support.errors import UsageError
-from harmonrank_lab.cli.predictor_options import choice_option
+from harmonrank.support import UsageError
 
 if TYPE_CHECKING:
-    from harmonrank.support.table import Table
+    from harmonrank.support import Table
     from harmonrank_lab.experiments.online import OnlineResult
 
 _CONTROL = "current"
 
 
-@click.command("simulate")
+@click.command("simulate", cls=parts.Verb)
 @click.argument("world")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
@@ -26,13 +25,13 @@ _CONTROL = "current"
     help="An operating point of the model, which gets an arm; may be repeated.",
 )  # fmt: skip
 @parts.count_option("--users", 20_000, "Split evenly among the arms.")
-@parts.count_option("--days", 1)
+@parts.setting("--days", type=parts.whole(), default=1, help="Days of the experiment.")
 @parts.count_option("--hours", 24, "Of a day.")
 @parts.count_option("--requests", 1_000, "Of an hour.")
 @parts.count_option("-k", 5, "Shown of the 20 candidates of a request.")
 @parts.seed_option
 @parts.output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
-@parts.format_option
+@parts.format_setting
 @parts.shown
 def simulate_command(
     world: str,
@@ -77,7 +76,7 @@ def simulate_command(
 
 def _table(result: "OnlineResult") -> "Table":
     """Return a row per arm and outcome: the lift as measured, and by true chance."""
-    from harmonrank.support.table import table_of
+    from harmonrank.support import table_of
 
     rows = []
     for x in (lift for lift in result.analysis.lifts if lift.verdict != "A/A"):
@@ -96,7 +95,7 @@ def command() -> None:
 command.add_command(simulate_command)
 
 
-@command.command("analyse")
+@command.command("analyse", cls=parts.Verb)
 @parts.table_argument("log")
 @click.option("--outcomes", required=True, metavar="A,B", help="Columns to compare.")
 @click.option("--unwanted", metavar="A,B", help="Outcomes of which less is better.")
@@ -105,12 +104,16 @@ command.add_command(simulate_command)
 @click.option("--control", metavar="ARM", help="What lifts are measured against. [base or control]")
 @click.option("--split", metavar="A=1,B=1", help="Users meant for each arm; equal if left out.")
 @click.option("--aa", "aa_arm", metavar="ARM", help="An arm that is the same as the control.")
-@choice_option("--per", ("impression", "user"), "What a mean is a mean of.")
+@parts.setting("--per", type=click.Choice(["impression", "user"]), default="impression",
+               help="What a mean is a mean of: impression or user.")  # fmt: skip
 @click.option("--impressions", metavar="A", help="Column of a row's impressions; else 1.")
-@choice_option("--scale", ("relative", "absolute"), "Lifts in percent, or changes in their unit.")
-@click.option("--common-axis", is_flag=True, help="One chart of all outcomes on the page.")
+@parts.setting("--scale", type=click.Choice(["relative", "absolute"]), default="relative",
+               help="relative, lifts in percent; or absolute, changes in their unit.")  # fmt: skip
+@parts.setting(
+    "--common-axis", is_flag=True, help="One chart of all outcomes on the page of --report."
+)
 @parts.report_option
-@parts.format_option
+@parts.format_setting
 @parts.shown
 def analyse_command(
     log: parts.Tables,
@@ -129,14 +132,13 @@ def analyse_command(
     LOG is parquet, csv or arrow with a row per impression: who saw it, in which arm, and what
     came of it. Users are the unit: intervals are by the delta method on their sums.
     """
-    from harmonrank.reports.facts import run_of
-    from harmonrank.reports.html import check_page, write_page
+    from harmonrank.reports import check_report, run_of, write_page
     from harmonrank_lab.experiments.ab import analyse
     from harmonrank_lab.experiments.ab_report import ab_page, ab_table
 
     if common_axis and report is None:
-        raise UsageError("--common-axis serves the page alone; add --report FILE.")
-    check_page(report)
+        raise UsageError("common-axis serves the page alone; add --report FILE.")
+    check_report(report)
     analysis = analyse(
         log,
         outcomes=parts.parse_names(outcomes),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.parts import Show, path_option, shown
+from harmonrank.cli.parts import Show, Verb, path_option, shown
 
 
-@click.command("bench")
+@click.command("bench", cls=Verb)
 @click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|serve|all]")
 @click.option("--quick", is_flag=True, help="Few rows and repeats, to see that all works.")
 @path_option("--markdown", metavar="FILE", help="Also write the table as Markdown.")

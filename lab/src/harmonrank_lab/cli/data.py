@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts import Show, output, shown, whole
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.cli.parts import Show, Verb, output, setting, shown, whole
+from harmonrank.support import UsageError, did_you_mean
 
 
 @click.group("data")
@@ -16,15 +16,15 @@ def command() -> None:
     """Bring in raw logs: your own, or those of public data sets."""
 
 
-@command.command("import")
+@command.command("import", cls=Verb)
 @click.argument("kind")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--train-rows", type=whole(1), help="Training rows; half if not given.")
 @click.option("--valid-rows", type=whole(1), help="Validation rows; a quarter.")
 @click.option("--test-rows", type=whole(1), help="Test rows; a quarter.")
-@click.option("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
+@setting("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
-@click.option(
+@setting(
     "--long-view", type=whole(1), metavar="N",
     help="Tenrec: a view is long from watching_times N up; 2 if not given.",
 )  # fmt: skip
@@ -76,8 +76,8 @@ def _find(
             f"There is no importer '{kind}'. {hint} For a log of your own, name a TOML file that "
             "declares its columns."
         )
-    others = {"--file": file, "--long-view": long_view} if kind != "tenrec" else {}
-    others |= {"--no-random": no_random or None} if kind != "kuairand" else {}
+    others = {"--file": file, "long-view": long_view} if kind != "tenrec" else {}
+    others |= {"no-random": no_random or None} if kind != "kuairand" else {}
     for option, value in others.items():
         if value is not None:
             raise UsageError(f"{option} does not apply to {kind}; leave it out.")

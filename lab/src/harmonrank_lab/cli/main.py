@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.support.errors import did_you_mean
+from harmonrank.support import did_you_mean
 
 _VERBS = {
     "simulate": "Write the raw log of a simulated platform, in the files of a public data set.",

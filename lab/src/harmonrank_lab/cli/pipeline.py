@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli import parts
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank_lab.cli.predictor_options import choice_option, predictor_options
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _DECLARATION = "declaration.toml"
 
 
-@click.command("pipeline")
+@click.command("pipeline", cls=parts.Verb)
 @click.argument("raw", type=click.Path(path_type=Path))
 @parts.path_option(
     "-o", "--output", "out", required=True,
@@ -66,7 +66,7 @@ def command(
 
     from harmonrank.cli.parts import Pages, can_draw
     from harmonrank.fusion import METHODS
-    from harmonrank.reports.tables import prediction_table
+    from harmonrank.reports import prediction_table
     from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
     named = METHODS if methods == "all" else tuple(parts.parse_names(methods))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts import Show, output, seed_option, shown
+from harmonrank.cli.parts import Show, Verb, output, seed_option, shown
 from harmonrank_lab.cli.predictor_options import predictor_options
 
 
@@ -16,7 +16,7 @@ def command() -> None:
     """The stage before the fusion: from a log to a score per objective."""
 
 
-@command.command("fit")
+@command.command("fit", cls=Verb)
 @click.argument("log", type=click.Path(path_type=Path))
 @predictor_options(0, "Networks that each leave a part of the training rows out; 0 for none.")
 @seed_option
@@ -44,7 +44,7 @@ def fit_command(log: Path, out: Path, overwrite: bool, show: Show, **how: Any) -
     show.result(predictor_table(facts), facts)
 
 
-@command.command("score")
+@command.command("score", cls=Verb)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @output("Folder to write, or of a single table a parquet file.")

@@ -7,12 +7,11 @@ from pathlib import Path
 import click
 
 from harmonrank.cli import parts
-from harmonrank_lab.cli.predictor_options import choice_option
 
 _ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
 
 
-@click.command("real")
+@click.command("real", cls=parts.Verb)
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
 @parts.path_option(
     "--data", required=True, help="Folder of the official files, or of such folders."
@@ -21,11 +20,17 @@ _ITEMS = {"both": (False, True), "no": (False,), "yes": (True,)}
     "--methods", default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
     show_default=True, metavar="A,B", help="Ways to fuse; the first is judged against the others.",
 )  # fmt: skip
-@choice_option("--items", list(_ITEMS), "Whether the fusions see columns of items as context.")
-@parts.count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
+@parts.setting(
+    "--items", type=click.Choice(list(_ITEMS)), default="both",
+    help="Whether the fusions see columns of items as context: no, yes or both.",
+)  # fmt: skip
+@parts.setting(
+    "--most-rows", type=parts.whole(1000), default=2_000_000,
+    help="A larger log keeps some of its users.",
+)  # fmt: skip
 @parts.seed_option
 @parts.output("Folder for the prepared tables.", required=False)
-@parts.format_option
+@parts.format_setting
 @parts.shown
 def command(
     logs: tuple[str, ...],

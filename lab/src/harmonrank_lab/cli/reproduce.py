@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
-from harmonrank.support.events import BatchEnded, FitStep
+from harmonrank.cli.parts import Show, Verb, figures_option, format_option, path_option, shown
+from harmonrank.support import BatchEnded, FitStep
 from harmonrank_lab.cli.predictor_options import choice_option
 from harmonrank_lab.events import CellEnded, CellStarted
 
 
-@click.command("reproduce")
+@click.command("reproduce", cls=Verb)
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--data", metavar="NAME", help="elive, qkvideo, conflict, or a folder of files.")
 @click.option("--quick", is_flag=True, help="Few rows and epochs: all tables in some minutes.")
@@ -66,9 +66,7 @@ def command(
     from dataclasses import replace
 
     from harmonrank.cli.parts import can_draw
-    from harmonrank.reports import run_of
-    from harmonrank.reports.html import DOCTYPE, plotly_script
-    from harmonrank.reports.pictures import LIST, find_browser
+    from harmonrank.reports import DOCTYPE, check_report, run_of
     from harmonrank.support.storage import check_output
     from harmonrank_lab.paper_tables import PAPER, QUICK, report, reproduce
 
@@ -80,10 +78,7 @@ def command(
     check_output(out / report.REPORT, overwrite=True, begins=DOCTYPE)
     for path in filter(None, [out / report.PAGE, markdown]):
         report.with_head(check_output(path, overwrite=True), "")
-    if figures is not None:
-        plotly_script()
-        find_browser()
-        check_output(figures, overwrite=True, holds=LIST)
+    check_report(None, figures)
     report.add_results(out, ())
     progress = _Progress(show)
     made = reproduce(

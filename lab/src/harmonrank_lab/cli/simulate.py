@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from harmonrank.cli import parts
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 
 
-@click.command("simulate")
+@click.command("simulate", cls=parts.Verb)
 @click.argument("world")
 @parts.count_option(
     "--rows",
@@ -67,7 +67,7 @@ def command(
 
     kinds = parts.kind_parts(**kind_texts)
     if world == "trained":
-        given = {"--objectives": objectives, "--drift": drift or None, "--swap": plan.swap}
+        given = {"--objectives": objectives, "--drift": drift or None, "swap": plan.swap}
         for option in (name for name, value in given.items() if value is not None):
             raise UsageError(f"{option} does not apply to the world '{world}'; leave it out.")
     if not isfinite(drift):

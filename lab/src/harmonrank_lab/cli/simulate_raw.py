@@ -7,18 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts import Show, count_option, output, seed_option, shown, whole
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.cli.parts import (
+    Show,
+    Verb,
+    count_option,
+    output,
+    seed_option,
+    setting,
+    shown,
+    whole,
+)
+from harmonrank.support import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from harmonrank.support.table import Table
+    from harmonrank.support import Table
 
 
-@click.command("simulate")
+@click.command("simulate", cls=Verb)
 @click.argument("name", metavar="kuairand|tenrec", type=click.Choice(["kuairand", "tenrec"]))
 @count_option("--rows", 1_000_000, "Rows of the log.", least=4)
 @seed_option
-@click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
+@setting("--redraw", type=whole(0), help="Draws another world of the same kind.")
 @count_option("--users", 20_000, "Users of the log.", least=1)
 @count_option("--items", 5_000, "Items of the log.", least=1)
 @click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
@@ -55,9 +64,8 @@ def command(
     else:
         file = file or TENREC_FILES[0]
         if file not in TENREC_FILES:
-            raise UsageError(
-                f"--file '{file}' is not simulated. {did_you_mean(file, TENREC_FILES)}"
-            )
+            hint = did_you_mean(file, TENREC_FILES)
+            raise UsageError(f"--file '{file}' is not simulated. {hint}")
         world = TenrecWorld(*size, redraw=redraw or 0, file=file)
 
     def on_rows(done: int) -> None:
@@ -70,7 +78,7 @@ def command(
 
 
 def _table(summary: dict[str, Any]) -> "Table":
-    from harmonrank.support.table import table_of
+    from harmonrank.support import table_of
 
     measured = ("positives", "rate", "auc")
     rows = [(name, *(summary[part][name] for part in measured)) for name in summary["rate"]]

@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts import whole
-from harmonrank.support.errors import SourceError, UsageError, shown
+from harmonrank.cli.parts import gathered, setting, whole
+from harmonrank.support import SourceError, UsageError, shown
 
 if TYPE_CHECKING:
     from harmonrank.cli.parts import Show
@@ -21,20 +20,25 @@ if TYPE_CHECKING:
     from harmonrank_lab.worlds import World
     from harmonrank_lab.worlds.stream import SimulatedStream
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _FILE_EVENTS = 100_000
 _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.5, 10.0, 300.0
 _ADDRESS = "Write --rows exposures and the feedback on them there, as events, over --hours."
 _OPTIONS = (
     click.option("--stream", "address", metavar="DIR|redis://…", help=_ADDRESS),
     click.option("--hours", type=float, help="How long a stream lasts; 24 if not given."),
-    click.option("--swap", type=float, help="Hour in which two upstream models are replaced."),
-    click.option("--start", metavar="TIME", help="When it begins; 2026-01-01 if not given."),
-    click.option("--disorder", type=float, help="Share of events that are late; some come twice."),
-    click.option("--rate", type=whole(1), help="Events per second; as fast as can be if left out."),
-    click.option(
-        "--format", "form", type=click.Choice(["parquet", "jsonl"]), help="Of a stream's files."
+    setting("--swap", type=float, help="Stream: hour in which two upstream models are replaced."),
+    setting("--start", metavar="TIME", help="Stream: when it begins; 2026-01-01 if not given."),
+    setting(
+        "--disorder", type=float, help="Stream: share of events that are late; some come twice."
+    ),
+    setting(
+        "--rate", type=whole(1), help="Stream: events per second; as fast as possible if left out."
+    ),
+    setting(
+        "--format",
+        "form",
+        type=click.Choice(["parquet", "jsonl"]),
+        help="Stream: format of its files, parquet if not given.",
     ),
 )
 
@@ -55,7 +59,7 @@ class StreamPlan:
         """Refuse what only a stream has, where there is none."""
         for name, value in asdict(self).items():
             if value is not None:
-                option = "--format" if name == "form" else f"--{name}"
+                option = {"hours": "--hours", "form": "format"}.get(name, name)
                 raise UsageError(f"{option} is for a stream; name one with --stream.")
 
     def changed(self, world: "World") -> "World":
@@ -66,7 +70,7 @@ class StreamPlan:
             return world
         hours = 24.0 if self.hours is None else self.hours
         if not 0 <= self.swap <= hours:
-            raise UsageError(f"--swap must lie in the {hours:g} hours. Got {self.swap:g}.")
+            raise UsageError(f"swap must lie in the {hours:g} hours. Got {self.swap:g}.")
         # A model that is bolder than the one before it, and one that was scaled down: both jump.
         names = world.objectives[:2]
         for name, a, b in zip(names, (0.7, 1.4), (1.0, -0.5), strict=False):
@@ -74,19 +78,8 @@ class StreamPlan:
         return world
 
 
-def stream_options(function: F) -> F:
-    """Add --stream and what belongs to it, given as one `plan`."""
-
-    @wraps(function)
-    def command(**given: Any) -> Any:
-        parts = {name: given.pop(name) for name in StreamPlan.__dataclass_fields__}
-        return function(plan=StreamPlan(**parts), **given)
-
-    decorated: Any = command
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    made: F = decorated
-    return made
+stream_options = gathered("plan", StreamPlan, *_OPTIONS)
+"""Adds --stream and what belongs to it; the verb gets a `plan`."""
 
 
 def simulate_stream(
@@ -124,7 +117,7 @@ def _start(text: str) -> datetime:
         start = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"--start must be a time such as 2026-01-01T00:00. Got {shown(text)}."
+            f"start must be a time such as 2026-01-01T00:00. Got {shown(text)}."
         ) from None
     return start if start.tzinfo is not None else start.replace(tzinfo=UTC)
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 from math import isnan
 from typing import Any, Literal
 
-from harmonrank.reports.facts import Run
-from harmonrank.reports.html import Card, page
+from harmonrank.reports import Card, Run, Section, page
 from harmonrank.reports.plots import ACCENT, MUTED, PALETTE, Plot, plot, scatter, upright, whiskers
-from harmonrank.reports.sections import Section
-from harmonrank.support.table import Cell, Column, Style, Table, table_of
+from harmonrank.support import Cell, Column, Style, Table, table_of
 from harmonrank_lab.experiments.ab import Analysis, Lift
 
 Scale = Literal["relative", "absolute"]

@@ -12,8 +12,7 @@ import numpy as np
 
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.reading import check_columns, column_names, count_rows
-from harmonrank.support.errors import DataError, UsageError, did_you_mean
-from harmonrank.support.events import OnEvent
+from harmonrank.support import DataError, OnEvent, UsageError, did_you_mean
 from harmonrank.support.storage import decode, digest, read_json, sha256
 from harmonrank.worlds import SCHEMA, world
 from harmonrank_lab.paper_tables._table import FIGURES

@@ -13,7 +13,7 @@ from harmonrank.data import Log
 from harmonrank.fusion import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, best_score, bootstrap_areas
 from harmonrank.paper import NetworkOptions
-from harmonrank.support.events import OnEvent
+from harmonrank.support import OnEvent
 from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell
 from harmonrank_lab.paper_tables._table import Epoch
 

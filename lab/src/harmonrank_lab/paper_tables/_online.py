@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank import __version__
-from harmonrank.support.events import FitStep, OnEvent
+from harmonrank.support import FitStep, OnEvent
 from harmonrank_lab.experiments.online import HourEnded, OnlineResult, run_online
 from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import Data, StudyCell

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from harmonrank.metrics import spearman
-from harmonrank.support.events import OnEvent
+from harmonrank.support import OnEvent
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._study import PUBLISHED_METHOD, Experiment, Results, Study
 from harmonrank_lab.paper_tables._table import PaperTable, Row, estimate_of, verdict

@@ -5,8 +5,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from harmonrank.support.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
-from harmonrank.support.events import OnEvent
+from harmonrank.support import HarmonRankError, ModelFileError, OnEvent, UsageError, did_you_mean
 from harmonrank.support.storage import Store
 from harmonrank_lab.events import CellEnded, CellStarted
 from harmonrank_lab.paper_tables._data import StudyCell, data_of

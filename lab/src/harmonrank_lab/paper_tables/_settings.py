@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from harmonrank.fusion import method_class
 from harmonrank.paper import PUBLISHED, NeuralConfig
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.support.options import Count, Positive, check_fields
 from harmonrank.support.storage import decode, read_toml
 

@@ -15,8 +15,7 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.fusion import method_class
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.support.events import BatchEnded, OnEvent
-from harmonrank.support.threads import thread_count
+from harmonrank.support import BatchEnded, OnEvent, thread_count
 from harmonrank_lab.bench._result import rounds
 from harmonrank_lab.paper_tables import _table
 from harmonrank_lab.paper_tables._data import Data, StudyCell

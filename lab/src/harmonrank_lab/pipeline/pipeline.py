@@ -17,9 +17,7 @@ from msgspec import Meta
 from harmonrank import Comparison, __version__, compare
 from harmonrank.data import Schema
 from harmonrank.metrics import auc
-from harmonrank.support import storage
-from harmonrank.support.errors import DataError
-from harmonrank.support.events import OnEvent
+from harmonrank.support import DataError, OnEvent, storage
 from harmonrank.support.storage import Store, digest
 from harmonrank_lab.events import StepEnded, StepStarted
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log

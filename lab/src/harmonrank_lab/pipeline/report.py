@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import mean
 from typing import Any
 
-from harmonrank.support.table import Table, table_of
+from harmonrank.support import Table, table_of
 from harmonrank_lab.upstream import FULL, Predictor
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from msgspec import Meta, Struct
 
 from harmonrank.data import hash_shares
-from harmonrank.support.errors import DataError, UsageError, did_you_mean
+from harmonrank.support import DataError, UsageError, did_you_mean
 from harmonrank.support.storage import read_toml
 from harmonrank_lab.real._unpack import UNPACK
 from harmonrank_lab.upstream import logs

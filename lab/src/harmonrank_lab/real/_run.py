@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank import Schema, compare
-from harmonrank.support.errors import DataError
-from harmonrank.support.events import OnEvent
+from harmonrank.support import DataError, OnEvent
 from harmonrank_lab.bench import machine
 from harmonrank_lab.made import made_by
 from harmonrank_lab.real._judge import judged

@@ -3,7 +3,7 @@
 from statistics import mean
 from typing import Any
 
-from harmonrank.support.table import Column, Table
+from harmonrank.support import Column, Table
 from harmonrank_lab.real._judge import MEASURES
 
 

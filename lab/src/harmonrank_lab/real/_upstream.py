@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.support.errors import DataError
-from harmonrank.support.extras import import_extra
+from harmonrank.support import DataError, import_extra
 from harmonrank.support.storage import read_toml
 from harmonrank_lab.real._log import RealRows
 

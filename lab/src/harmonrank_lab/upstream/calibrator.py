@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from harmonrank.metrics import fit_logistic, logit, sigmoid
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 
 _FEWEST = 20
 

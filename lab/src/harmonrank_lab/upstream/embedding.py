@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from harmonrank.support import each_part
 from harmonrank.support.kernel import kernel
-from harmonrank.support.parallel import each_part
 
 Array = np.ndarray
 

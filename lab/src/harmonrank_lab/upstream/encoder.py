@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import Meta
 
 from harmonrank.data import ContextEncoder
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from harmonrank.support.storage import Array
 from harmonrank_lab.upstream.embedding import Layout, Rows
 from harmonrank_lab.upstream.logs import ImportedLog

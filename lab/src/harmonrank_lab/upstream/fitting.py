@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from harmonrank import __version__
-from harmonrank.support.errors import DataError
-from harmonrank.support.events import OnEvent
+from harmonrank.support import DataError, OnEvent
 from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.events import MemberStarted
 from harmonrank_lab.upstream import predictor as saved

@@ -16,8 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.metrics import auc
 from harmonrank.paper.training import Checkpoint, Event, Finished, Progress
-from harmonrank.support.errors import DivergenceError
-from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
+from harmonrank.support import BatchEnded, DivergenceError, EpochEnded, Resumed
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.experts import draw_from
 from harmonrank_lab.upstream.network import Pieces, PredictorConfig, PredictorNetwork

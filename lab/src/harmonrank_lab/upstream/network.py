@@ -17,9 +17,8 @@ import torch
 from msgspec import Meta
 from torch import Tensor, nn
 
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError, thread_count
 from harmonrank.support.options import Count, Nonnegative, Rate, Seconds, Share, Width, check_fields
-from harmonrank.support.threads import thread_count
 from harmonrank_lab.upstream.embedding import Embedding, Layout, Rows
 from harmonrank_lab.upstream.experts import Draws, GroupedLinear, Thinned, Towers, mix
 

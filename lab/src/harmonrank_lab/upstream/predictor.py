@@ -28,9 +28,15 @@ import torch
 from harmonrank import __version__
 from harmonrank.metrics import logit, sigmoid
 from harmonrank.paper.training import Event, Finished
-from harmonrank.support import storage
-from harmonrank.support.errors import DataError, ModelFileError, UsageError
-from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
+from harmonrank.support import (
+    BatchEnded,
+    DataError,
+    EpochEnded,
+    ModelFileError,
+    Resumed,
+    UsageError,
+    storage,
+)
 from harmonrank.support.storage import Array, sha256
 from harmonrank.support.storage.stored import declared, restored, stored
 from harmonrank_lab.upstream.calibrator import CalibrationFacts, Calibrator, Whole

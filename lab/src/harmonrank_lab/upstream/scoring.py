@@ -12,8 +12,7 @@ import polars as pl
 
 from harmonrank.data import Schema, reading
 from harmonrank.data.reading import ParquetWriter
-from harmonrank.support.errors import UsageError
-from harmonrank.support.events import OnEvent
+from harmonrank.support import OnEvent, UsageError
 from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.events import ScoredRows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog

@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import Meta
 
 from harmonrank.data.reading import ahead, count_rows, read_piece
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support import DataError, UsageError
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.logs import ImportedLog

@@ -12,7 +12,7 @@ import polars as pl
 
 from harmonrank.data.reading import ParquetWriter, writing
 from harmonrank.metrics import sigmoid
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.worlds.raw import Block, KuaiRandWorld, TenrecWorld
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.streaming import AHEAD, EventForm
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank.worlds import AnyWorld, Sample, as_frame, world_schema
 
 _BLOCK = 1 << 16

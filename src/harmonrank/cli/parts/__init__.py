@@ -11,6 +11,8 @@ if TYPE_CHECKING:
         count_option,
         figures_option,
         format_option,
+        format_setting,
+        gathered,
         numbers,
         output,
         parse_names,
@@ -27,26 +29,15 @@ if TYPE_CHECKING:
     from harmonrank.cli.parts.pages import Pages, can_draw
     from harmonrank.cli.parts.show import Show
     from harmonrank.cli.parts.table_options import Tables, table_argument
+    from harmonrank.cli.parts.verb import Verb, setting
 
-__all__ = [
-    "F",
-    "Pages",
-    "Show",
-    "Tables",
-    "can_draw",
-    "count_option",
-    "figures_option",
-    "format_option",
-    "kind_parts",
-    "numbers",
-    "output",
-    "parse_names",
-    "parse_pairs",
-    "parse_settings",
-    "path_option",
-    "report_option",
+__all__ = ["F", "Pages", "Show", "Tables", "Verb", "can_draw", "count_option", "figures_option"]
+__all__ += ["format_option", "format_setting", "gathered", "kind_parts", "numbers", "output"]
+__all__ += ["parse_names", "parse_pairs", "parse_settings", "path_option", "report_option"]
+__all__ += [
     "seed_option",
     "seeds",
+    "setting",
     "settings_option",
     "shown",
     "table_argument",

@@ -6,6 +6,7 @@ __all__ = [
     "count_option",
     "figures_option",
     "format_option",
+    "format_setting",
     "gathered",
     "listed_option",
     "method_option",
@@ -35,6 +36,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.options import MOST_SEED, MOST_WHOLE
 
@@ -132,6 +134,13 @@ format_option = click.option(
     default="table",
     show_default=True,
     help="How the result is printed; md for a pull request.",
+)
+format_setting = setting(
+    "--format",
+    "style",
+    type=click.Choice(["table", "md"]),
+    default="table",
+    help="How the result is printed.",
 )
 
 
@@ -231,15 +240,15 @@ def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     from harmonrank.support.storage.decoding import decode_json
 
     options: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
+    for text in settings:
+        key, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--set takes NAME=VALUE, such as epochs=5. Got '{setting}'.")
+            raise UsageError(f"--set takes NAME=VALUE, such as epochs=5. Got '{text}'.")
         name = key.strip().replace("-", "_")
         if name in options:
             raise UsageError(f"--set gives '{name}' twice; give it once.")
         try:
-            options[name] = decode_json(value.encode(), object, setting)
+            options[name] = decode_json(value.encode(), object, text)
         except DataError:
             options[name] = value
     return options

@@ -19,24 +19,8 @@ if TYPE_CHECKING:
     from harmonrank.support.storage.staging import remove
     from harmonrank.support.storage.store import Store, digest, file_sums
 
-__all__ = [
-    "Array",
-    "Store",
-    "check_format",
-    "check_output",
-    "decode",
-    "digest",
-    "file_sums",
-    "new_file",
-    "new_folder",
-    "read_arrays",
-    "read_json",
-    "read_toml",
-    "remove",
-    "resumable_folder",
-    "sha256",
-    "write_arrays",
-    "write_json",
-]
+__all__ = ["Array", "Store", "check_format", "check_output", "decode", "digest", "file_sums"]
+__all__ += ["new_file", "new_folder", "read_arrays", "read_json", "read_toml", "remove"]
+__all__ += ["resumable_folder", "sha256", "write_arrays", "write_json"]
 
 __getattr__ = lazy_names(__name__)

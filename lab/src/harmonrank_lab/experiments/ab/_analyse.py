@@ -7,8 +7,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harmonrank.data.reading import Source
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.data import Source
+from harmonrank.support import UsageError, did_you_mean
 from harmonrank_lab.experiments.ab import _checks as checks
 from harmonrank_lab.experiments.ab._checks import SPLITS, UserMoments, log_ratio, two_sided_p
 from harmonrank_lab.experiments.ab._read import read_users

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtrc, erfc
 
 from harmonrank.data import hash_bits
-from harmonrank.support.errors import UsageError
+from harmonrank.support import UsageError
 from harmonrank_lab.experiments.ab._result import AACheck, SampleRatio
 
 Array = np.ndarray

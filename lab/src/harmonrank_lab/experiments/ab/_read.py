@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from harmonrank.data import Source
 from harmonrank.data import reading as files_of
-from harmonrank.data.reading import Source, TableFiles, describe
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.data.reading import TableFiles, describe
+from harmonrank.support import DataError, UsageError
 
 _PIECE_ROWS = 2_000_000
 

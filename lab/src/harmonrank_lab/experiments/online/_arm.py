@@ -12,7 +12,7 @@ from harmonrank.data import Log, Schema, hash_shares
 from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import auc
 from harmonrank.paper import NeuralMethod
-from harmonrank.support.errors import DataError
+from harmonrank.support import DataError
 from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.online._traffic import Hour, OnlineConfig, Traffic
 from harmonrank_lab.worlds import POSITION, World

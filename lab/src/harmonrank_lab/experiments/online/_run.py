@@ -11,8 +11,7 @@ import polars as pl
 
 from harmonrank.data import Schema, hash_shares
 from harmonrank.fusion import Method
-from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.events import OnEvent
+from harmonrank.support import DataError, OnEvent, UsageError
 from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.ab import Lift, analyse, lift_of, paired_log_ratio

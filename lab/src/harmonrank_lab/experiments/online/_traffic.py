@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.fusion import METHODS
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support import UsageError, did_you_mean
 from harmonrank.support.options import Count, Nonnegative, check_fields
 from harmonrank.support.storage import decode
 from harmonrank_lab.experiments.ab import Analysis, Lift

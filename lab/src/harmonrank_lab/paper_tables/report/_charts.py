@@ -5,13 +5,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from harmonrank.reports import plots
-from harmonrank.reports.facts import Run
+from harmonrank.reports import Card, Run, Section, page, plots
 from harmonrank.reports.figures import auc_bars, epoch_plots, heatmap
-from harmonrank.reports.html import Card, page
 from harmonrank.reports.plots import LEGEND, PALETTE, Plot, plot, scatter
-from harmonrank.reports.sections import Section
-from harmonrank.support.table import Table, table_of
+from harmonrank.support import Table, table_of
 from harmonrank_lab.paper_tables import PaperTable, Row
 from harmonrank_lab.paper_tables._table import FIGURES
 from harmonrank_lab.paper_tables.report import _tables as tables_of

@@ -6,10 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from harmonrank.reports.facts import Run
-from harmonrank.reports.html import write_page
-from harmonrank.reports.pictures import write_page_pictures
-from harmonrank.support.errors import DataError, OutputError
+from harmonrank.reports import Run, write_page, write_page_pictures
+from harmonrank.support import DataError, OutputError
 from harmonrank.support.storage import new_file, read_json, write_json
 from harmonrank_lab.made import made_by
 from harmonrank_lab.paper_tables import TABLES, PaperTable

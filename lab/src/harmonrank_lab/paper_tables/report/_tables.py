@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from harmonrank.support.table import Cell, Column, Style, Table
+from harmonrank.support import Cell, Column, Style, Table
 from harmonrank_lab.paper_tables import Estimate, Outcome, PaperTable, Row, Verdict
 from harmonrank_lab.paper_tables._table import FIGURES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from harmonrank.data.reading import column_names, file_kind, writing
-from harmonrank.support.errors import DataError, shown
+from harmonrank.support import DataError, shown
 from harmonrank_lab.upstream.logs._columns import TableSource
 
 _MISSING = ["\\N", "NULL", "null", "NaN", "nan"]

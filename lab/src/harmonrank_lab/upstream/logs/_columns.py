@@ -8,7 +8,7 @@ from typing import Any, Self
 import polars as pl
 import tomli_w
 
-from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.support import DataError, did_you_mean
 from harmonrank.support.storage import decode, read_toml
 
 LOG_TOML = "log.toml"

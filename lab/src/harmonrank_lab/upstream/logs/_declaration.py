@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.support import DataError, did_you_mean
 from harmonrank.support.options import checked_path
 from harmonrank.support.storage import read_toml
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank.support import DataError, UsageError, did_you_mean, shown
 from harmonrank_lab.upstream.logs import _declared_tables as files_of
 from harmonrank_lab.upstream.logs import _rules
 from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from harmonrank.data.reading import column_names
-from harmonrank.support.errors import DataError, UsageError, did_you_mean
+from harmonrank.support import DataError, UsageError, did_you_mean
 from harmonrank_lab.upstream.logs._chunks import read_features
 from harmonrank_lab.upstream.logs._columns import FeatureTable, TableSource
 from harmonrank_lab.upstream.logs._declaration import (

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.reading import writing
-from harmonrank.support.errors import DataError
-from harmonrank.support.events import OnEvent
+from harmonrank.support import DataError, OnEvent
 from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.events import ImportStep
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk, write_table

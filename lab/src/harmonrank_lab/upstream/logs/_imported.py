@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, Self, TypedDict, TypeVar
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.support.errors import DataError, UsageError, did_you_mean
+from harmonrank.support import DataError, UsageError, did_you_mean
 from harmonrank.support.storage import decode, read_json, sha256
 from harmonrank_lab.upstream.logs._columns import (
     LOG_TOML,

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.support.errors import DataError, shown
+from harmonrank.support import DataError, shown
 from harmonrank_lab.upstream.logs._declaration import ColumnRule, Roles
 
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
