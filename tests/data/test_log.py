@@ -320,7 +320,8 @@ def test_a_time_is_read_where_it_is_known_and_refused_where_it_is_none(table, sc
     timed = replace(schema, time="shown_at")
     when = [f"2026-11-{1 + k % 28:02d}" if k else None for k in range(table.height)]
     log = read_log(table.with_columns(shown_at=pl.Series(when)), timed)
-    assert np.isnan(log.time[0]) and (np.diff(log.time[1:28]) > 0).all()
+    assert np.isnan(log.time[0])
+    assert (np.diff(log.time[1:28]) > 0).all()
     assert read_log(table, timed).time is None
-    with pytest.raises(DataError, match="Time column 'shown_at' is no time"):
+    with pytest.raises(DataError, match="Time column 'shown_at' of the table is no time"):
         read_log(table.with_columns(shown_at=table[:, 0] > 0), timed)

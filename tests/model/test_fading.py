@@ -5,7 +5,7 @@ import pytest
 
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.model.linear.fading import RATES, fading_of
-from harmonrank.model.linear.heads_fit import fit_blocks, fit_heads
+from harmonrank.model.linear.heads_fit import fit_heads
 
 ROWS = 24_000
 
@@ -22,7 +22,7 @@ def rows_of(drift, seed=0, base=(-1.0, -1.0)):
 
 
 def fading(rows):
-    return fading_of(rows, lambda blocks: fit_blocks(blocks, (4,), residual=False))
+    return fading_of(rows, (4,))
 
 
 def test_rows_fade_where_chances_drift_and_nowhere_else():

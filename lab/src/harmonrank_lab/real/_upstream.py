@@ -87,12 +87,11 @@ def prepare(rows: RealRows, seed: int) -> Prepared:
     pieces = [_with_rates(some, known, rows.keys, kept) for some, known in rows.known()]
     scored = _scored(pl.concat(pieces, how="vertical_relaxed"), rows, kept, seed)
     scores, unwanted = {n: f"p_{n}" for n in kept}, [n for n in rows.log.unwanted if n in kept]
-    told = {} if rows.time is None else {"time": rows.time}
     schema, with_items = (
-        Schema(scores, context=context, request="request_id", unwanted=unwanted, **told)
+        Schema(scores, context=context, request="request_id", unwanted=unwanted, time=rows.time)
         for context in (rows.log.context, [*rows.log.context, *rows.log.item_context])
     )
-    ids = ["request_id", *rows.keys[:2], *told.values()]
+    ids = ["request_id", *rows.keys[:2], *filter(None, [rows.time])]
     columns = dict.fromkeys([*ids, *with_items.context, *scores, *scores.values()])
     train, test = (scored.filter(pl.col("part") == part).select(*columns) for part in (2, 3))
     items = with_items if rows.log.item_context else None

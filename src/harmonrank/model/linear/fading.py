@@ -11,7 +11,7 @@ rate is likelier than none, by the mean of log(1 + r).
 
 __all__ = ["RATES", "faded", "faded_prevalence", "fading_of", "fading_words"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -45,13 +45,13 @@ def faded(
         rows: How many there are.
         slots: Codes per feature.
     """
-    some = drawn_from(blocks, rows, EVIDENCE_ROWS)
-    if some.age is None:
+    if blocks[0].age is None:
         return blocks, np.empty(0)
-    some = some.taken(~np.isnan(some.scores).any(axis=1) & ~np.isnan(some.age))
+    some = drawn_from(blocks, rows, EVIDENCE_ROWS)
+    some = some.taken(~np.isnan(np.column_stack([some.scores, some.age])).any(axis=1))
     rates = np.zeros(some.labels.shape[1])
     if some.rows >= FEWEST_ROWS:
-        rates = fading_of(some, lambda older: fit_blocks(older, slots, residual=False))
+        rates = fading_of(some, slots)
     return (blocks.made(_fade, rates) if rates.any() else blocks), rates
 
 
@@ -70,12 +70,12 @@ def _fade(block: FitRows, rates: np.ndarray) -> FitRows:
     return replace(block, shares=counts if block.shares is None else counts * block.shares)
 
 
-def fading_of(rows: FitRows, fit: Callable[[Blocks[FitRows]], Heads]) -> np.ndarray:
+def fading_of(rows: FitRows, slots: tuple[int, ...]) -> np.ndarray:
     """Return how often the count of a row halves over the length of the log, (M,).
 
     Args:
         rows: Of the log, or some of them drawn evenly, with their ages.
-        fit: Returns heads that are fitted to rows by their weights; linear ones will do.
+        slots: Codes per feature.
     """
     assert rows.age is not None
     rows = rows.taken(np.argsort(-rows.age, kind="stable"))
@@ -84,8 +84,8 @@ def fading_of(rows: FitRows, fit: Callable[[Blocks[FitRows]], Heads]) -> np.ndar
     for k in _TRIED:
         older, newer = rows.taken(slice(0, ends[k])), rows.taken(slice(ends[k], ends[k + 1]))
         ages = (ends[k] - np.arange(ends[k])) / rows.rows
-        counts = [older.weights() * 0.5 ** (ages * rate) for rate in RATES]
-        heads = [fit(in_blocks(replace(older, weight=count))) for count in counts]
+        parts = [replace(older, weight=older.weights() * 0.5 ** (ages * r)) for r in RATES]
+        heads = [fit_blocks(in_blocks(some), slots, residual=False) for some in parts]
         runs = np.arange(_RUNS) * newer.rows // _RUNS
         known.append([np.add.reduceat(_log_likelihood(each, newer), runs) for each in heads])
     evidence: np.ndarray = np.concatenate(known, axis=1)
