@@ -48,7 +48,8 @@ def faded(
     if blocks[0].age is None:
         return blocks, np.empty(0)
     some = drawn_from(blocks, rows, EVIDENCE_ROWS)
-    some = some.taken(~np.isnan(np.column_stack([some.scores, some.age])).any(axis=1))
+    assert some.age is not None
+    some = some.taken(~np.isnan(some.age) & ~np.isnan(some.scores).any(axis=1))
     rates = np.zeros(some.labels.shape[1])
     if some.rows >= FEWEST_ROWS:
         rates = fading_of(some, slots)
