@@ -15,8 +15,10 @@
 
 Results are exact AUC-sums by true probabilities, over all rows, and of regret within requests too
 (`regret_within`). A run that was stopped goes on where it was; only
-its missing results are made. Without `--worlds` and `--methods` each part takes those of its stored
-result. `--redraw` takes other worlds of the same kinds, on which nothing was chosen.
+its missing results are made. With `--again` those that another commit made are replaced.
+Without `--worlds` and `--methods` each part takes those of its stored result; `harmonrank, all` is
+the default fitted for all rows. `--redraw` takes other worlds of the same kinds, on which nothing
+was chosen.
 """
 
 from argparse import Namespace
@@ -33,11 +35,12 @@ from harmonrank.data import Log
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
 from harmonrank.worlds import Additive, world
-from harmonrank_lab.worlds import LATER, RequestAreas, log_of, logs_of, sample_to_test
+from harmonrank_lab.worlds import LATER, RequestAreas, World, log_of, logs_of, sample_to_test
+from harmonrank_lab.worlds.lifelike import with_drift
 
 SWAPPED = ["harmonrank", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
 OF_PART: dict[str, tuple[list[str], list[str]]] = {
-    "regret": ([*EIGHT, *LIFELIKE], list(METHODS)),
+    "regret": ([*EIGHT, *LIFELIKE], ["harmonrank", "harmonrank, all", *METHODS[1:]]),
     "small": (EIGHT[:3], ["harmonrank", "closed-form", "prevalence-weights", "logistic"]),
     "swap": (EIGHT[:3], SWAPPED),
     "drifting": (EIGHT[:3], ["harmonrank", "closed-form", "logistic"]),
@@ -60,11 +63,16 @@ MOVES = (
     {"by_context": 0.15},
     {"by_context": 0.3},
     {"alike": 0.2, "by_context": 0.3},
+    {"slow": True},
 )
+_RECENT, _OTHER, _DRIFT = 200_000, 1000, 0xD21F7
 
 
-def fitted(name: str, train: Log, valid: Log, seed: int) -> Method:
-    return method_class(name)().fit(train, train.schema, valid=valid, seed=seed)
+def fitted(label: str, train: Log, valid: Log, seed: int) -> Method:
+    """Fit a method; after a comma stands which AUC it is to optimise."""
+    name, _, optimised = label.partition(", ")
+    options = {"optimise": optimised} if optimised else {}
+    return method_class(name)(**options).fit(train, train.schema, valid=valid, seed=seed)
 
 
 def cells(given: Namespace) -> Iterator[dict[str, Any]]:
@@ -74,8 +82,9 @@ def cells(given: Namespace) -> Iterator[dict[str, Any]]:
 
 def regret(given: Namespace, results: Rows) -> None:
     for redraw, cell in product(given.redraw, cells(given)):
+        asked = cell | {"redraw": redraw or None}
         cell |= {"redraw": redraw} if redraw else {}
-        todo = [m for m in given.methods if not results.has(**cell, method=m)]
+        todo = [m for m in given.methods if not results.has(**asked, method=m)]
         if not todo:
             continue
         place = world(cell["world"], redraw=redraw or None)
@@ -137,15 +146,16 @@ def swap(given: Namespace, results: Rows) -> None:
 def drifting(given: Namespace, results: Rows) -> None:
     """What recalibrating costs where chances moved, as upstream models rightly say."""
     for cell in cells(given):
-        if results.has(**cell):
+        others = dict.fromkeys(kind for moves in MOVES for kind in moves)
+        todo = [moves for moves in MOVES if not results.has(**cell, **(others | moves))]
+        if not todo:
             continue
         place, seed = world(cell["world"]), cell["seed"]
         train, valid, _ = logs_of(place, given.rows, seed)
         models = {m: fitted(m, train, valid, seed) for m in given.methods}
-        for moves in MOVES:
-            moved = with_chances(place, seed, **moves)
+        for moves in todo:
+            moved, recent = slowly(place, seed) if "slow" in moves else at_once(place, seed, moves)
             after = log_of(moved, given.rows // 2, seed, LATER + given.rows, truth=True)
-            recent = replace(log_of(moved, 200_000, seed, 2 * LATER), truth=None)
             blind, best, row = replace(recent, labels=None), ceiling(after), {**cell, **moves}
             for m, model in models.items():
                 again = {"as fitted": model, "recalibrated": model.recalibrated(blind)}
@@ -158,9 +168,25 @@ def drifting(given: Namespace, results: Rows) -> None:
             results.add(row)
 
 
+def at_once(place: Any, seed: int, moves: dict[str, float]) -> tuple[Any, Log]:
+    """Return the world after some moves, and its recent rows."""
+    moved = with_chances(place, seed, **moves)
+    return moved, log_of(moved, _RECENT, seed, 2 * LATER)
+
+
+def slowly(place: Any, seed: int) -> tuple[Any, Log]:
+    """Return the world with a drift as that of `drifting`, and rows of the time's second half.
+
+    Other than there, upstream models follow it.
+    """
+    moved = with_drift(World.of(place), np.random.default_rng([seed, _DRIFT]))
+    moved = replace(moved, drift=replace(moved.drift, followed=True))
+    return moved, log_of(moved, _RECENT, seed + _OTHER, _RECENT, horizon=2 * _RECENT)
+
+
 def with_chances(place: Any, seed: int, alike: float = 0.0, by_context: float = 0.0) -> Any:
     """Return the world with other mean logits: by some of one context, and all up or down."""
-    rng = np.random.default_rng([seed, 0xD21F7])
+    rng = np.random.default_rng([seed, _DRIFT])
     effects = place.mu.effects.items()
     moved = {name: effect + by_context * rng.normal(size=effect.shape) for name, effect in effects}
     base = place.mu.base + alike * rng.choice([-1.0, 1.0], len(place.mu.base))
@@ -217,8 +243,10 @@ def published(given: Namespace, results: Rows) -> None:
 
 if __name__ == "__main__":
     parts = (regret, small, swap, drifting, skew, schedule, published)
-    given = options(__doc__, "part", rows=1_000_000, seeds=3, worlds=[""], methods=[""], redraw=[0])
+    given = options(
+        __doc__, "part", rows=1_000_000, seeds=3, worlds=[""], methods=[""], redraw=[0], again=False
+    )
     worlds_of_part, methods_of_part = OF_PART[given.part]
     given.worlds = worlds_of_part if given.worlds == [""] else given.worlds
     given.methods = methods_of_part if given.methods == [""] else given.methods
-    {part.__name__: part for part in parts}[given.part](given, Rows(given.json))
+    {part.__name__: part for part in parts}[given.part](given, Rows(given.json, again=given.again))

@@ -12,12 +12,14 @@ from pathlib import Path
 from store import RESULTS, ROOT, read
 
 PRODUCT, LAB = "src/harmonrank", "lab/src/harmonrank_lab"
-FUSIONS = [f"{PRODUCT}/{room}" for room in ("model", "paper", "fusion", "metrics")]
+ROOMS = ("data", "fusion", "metrics", "model", "paper", "support")
+FUSIONS = [f"{PRODUCT}/{room}" for room in ROOMS]
 WORLDS = [f"{PRODUCT}/worlds", f"{LAB}/worlds"]
-STREAM = [f"{PRODUCT}/streaming", f"{PRODUCT}/model", f"{PRODUCT}/paper", "benchmarks/streaming.py"]
+STREAM = [*FUSIONS, f"{PRODUCT}/streaming", *WORLDS, "benchmarks/streaming.py"]
+EVALUATION = f"{PRODUCT}/evaluation"
 STAGE = [f"{LAB}/upstream", f"{LAB}/worlds/raw"]
 REGRETS = [*FUSIONS, *WORLDS, "benchmarks/fusion.py"]
-SCRIPTS = ("frontier", "kinds", "missing", "per_request", "position")
+SCRIPTS = ("kinds", "missing", "per_request", "position")
 SOURCES: dict[str, list[str]] = {
     **dict.fromkeys(
         [
@@ -34,24 +36,28 @@ SOURCES: dict[str, list[str]] = {
         REGRETS,
     ),
     **{name: [*FUSIONS, *WORLDS, f"benchmarks/{name}.py"] for name in SCRIPTS},
+    "frontier": [*FUSIONS, *WORLDS, EVALUATION, "benchmarks/frontier.py"],
     "tuning": [*FUSIONS, *WORLDS, "benchmarks/tune_baselines.py"],
-    "kuairand_slice": [*FUSIONS, "benchmarks/kuairand_slice.py"],
-    "real": [*FUSIONS, f"{LAB}/real", f"{LAB}/upstream/logs"],
+    "kuairand_slice": [*FUSIONS, EVALUATION, "benchmarks/kuairand_slice.py"],
+    "real": [*FUSIONS, EVALUATION, f"{LAB}/real", f"{LAB}/upstream/logs"],
     "worlds": [*WORLDS, "benchmarks/worlds.py"],
-    **{n: [*FUSIONS, *WORLDS, f"{LAB}/experiments"] for n in ("online-elive", "offline")},
+    **{
+        n: [*FUSIONS, *WORLDS, EVALUATION, f"{LAB}/experiments"]
+        for n in ("online-elive", "offline")
+    },
     "reproduction": [*FUSIONS, *WORLDS, f"{LAB}/paper_tables", f"{LAB}/experiments"],
-    "bench": [*FUSIONS, f"{PRODUCT}/support", f"{LAB}/bench"],
+    "bench": [*FUSIONS, *WORLDS, f"{LAB}/bench"],
     "simd": [f"{PRODUCT}/model/scorer", f"{PRODUCT}/paper/fused", "benchmarks/simd.py"],
-    "serve": [f"{PRODUCT}/serving", f"{LAB}/bench"],
-    "soak": [f"{PRODUCT}/serving", "benchmarks/soak.py"],
-    "scale": [*FUSIONS, f"{PRODUCT}/data", "benchmarks/scale.py"],
-    "cluster": [*FUSIONS, f"{PRODUCT}/data", f"{PRODUCT}/engine", "benchmarks/cluster.py"],
-    "freshness": [f"{PRODUCT}/streaming", f"{PRODUCT}/model", "benchmarks/freshness.py"],
+    "serve": [*FUSIONS, f"{PRODUCT}/serving", f"{LAB}/bench"],
+    "soak": [*FUSIONS, f"{PRODUCT}/serving", "benchmarks/soak.py"],
+    "scale": [*FUSIONS, EVALUATION, "benchmarks/scale.py"],
+    "cluster": [*FUSIONS, EVALUATION, f"{PRODUCT}/engine", "benchmarks/cluster.py"],
+    "freshness": [*FUSIONS, f"{PRODUCT}/streaming", *WORLDS, "benchmarks/freshness.py"],
     **dict.fromkeys(["streaming_join", "streaming_network", "streaming_default"], STREAM),
     **{key: [*STAGE, "benchmarks/prediction.py"] for key in ("prediction", "prediction_speed")},
-    "out_of_fold": [*STAGE, *FUSIONS, "benchmarks/prediction.py"],
-    "large_log": [*STAGE, f"{LAB}/pipeline", "benchmarks/large_log.py"],
-    "pipeline_slice": [*STAGE, *FUSIONS, f"{LAB}/pipeline"],
+    "out_of_fold": [*STAGE, *FUSIONS, EVALUATION, "benchmarks/prediction.py"],
+    "large_log": [*STAGE, *FUSIONS, EVALUATION, f"{LAB}/pipeline", "benchmarks/large_log.py"],
+    "pipeline_slice": [*STAGE, *FUSIONS, EVALUATION, f"{LAB}/pipeline"],
     "torture": [PRODUCT, LAB, "tests"],
 }
 

@@ -66,16 +66,36 @@ def write(path: Path | None, parts: dict[str, Any]) -> None:
 
 
 class Rows:
-    """The rows of a result, written after each, so that a run that was stopped goes on."""
+    """The rows of a result, written after each, so that a run that was stopped goes on.
 
-    def __init__(self, path: Path | None, key: Iterable[str] = (), *, keep: bool = True) -> None:
-        self._path, self._key = path, tuple(key)
+    Args:
+        path: The result.
+        key: A row takes the place of one with the same values of these.
+        keep: Whether the rows that are stored stay.
+        again: Whether rows of other commits that are asked for are made again.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        key: Iterable[str] = (),
+        *,
+        keep: bool = True,
+        again: bool = False,
+    ) -> None:
+        self._path, self._key, self._again = path, tuple(key), again
+        self._commit = made_by()["commit"]
         known = keep and path is not None and path.exists()
         self.rows = json.loads(path.read_text())["results"] if known and path else []
 
     def has(self, **key: Any) -> bool:
-        """Whether there is a row with these values."""
-        return any(all(row.get(k) == v for k, v in key.items()) for row in self.rows)
+        """Whether there is a row with these values; one to be made again is forgotten."""
+        same = [row for row in self.rows if all(row.get(k) == v for k, v in key.items())]
+        if self._again:
+            old = [row for row in same if row.get("commit") != self._commit]
+            self.rows = [row for row in self.rows if row not in old]
+            return len(old) < len(same)
+        return bool(same)
 
     def add(self, row: dict[str, Any]) -> None:
         """Print a row and keep it, in place of one with the same key."""
@@ -83,7 +103,7 @@ class Rows:
         print(*shown, flush=True)
         same = [row.get(k) for k in self._key]
         kept = [r for r in self.rows if not same or [r.get(k) for k in self._key] != same]
-        self.rows = [*kept, row]
+        self.rows = [*kept, {**row, "commit": self._commit}]
         write(self._path, {"results": self.rows})
 
 

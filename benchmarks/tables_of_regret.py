@@ -10,7 +10,7 @@ from store import EIGHT, LIFELIKE, listed, markdown, read, short, span, table
 from harmonrank.fusion import METHODS
 from harmonrank_lab.real import differences_table, tally_table
 
-FEW = ("harmonrank", "lightgbm", "logistic", "harmonrank-paper")
+FEW = ("harmonrank", "harmonrank, all", "lightgbm", "logistic", "harmonrank-paper")
 ORDER = (*EIGHT, *LIFELIKE)
 MEASURES = {"regret_within": "within requests", "regret": "over all rows"}
 
@@ -62,9 +62,13 @@ def _regret_rows(found: Regrets, methods: Iterable[str], worlds: Iterable[str]) 
 
 
 def by_mean(found: Regrets) -> list[str]:
-    """Return the methods, the least mean regret in the worlds that all of them have seen first."""
+    """Return the methods, the least mean regret in the worlds that all of them have seen first.
+
+    A method with an option stands right below the method itself.
+    """
     common = set.intersection(*(set(of_one) for of_one in found.values()))
-    return sorted(found, key=lambda m: mean(mean(found[m][w]) for w in common))
+    means = {m: mean(mean(of_one[w]) for w in common) for m, of_one in found.items()}
+    return sorted(found, key=lambda m: (means.get(m.partition(", ")[0], means[m]), m))
 
 
 @table
@@ -157,7 +161,9 @@ def drifting() -> str:
     kinds = ("as fitted", "recalibrated", "with labels", "all scores")
     found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
     for row in read("drifting")["results"]:
-        moved = " and ".join(k.replace("_", " ") for k in ("alike", "by_context") if k in row)
+        moved = " and ".join(
+            k.replace("_", " ") for k in ("alike", "by_context", "slow") if k in row
+        )
         for key in row:
             if key.endswith(kinds[0]):
                 m = key.removesuffix(f" {kinds[0]}")

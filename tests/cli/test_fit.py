@@ -236,3 +236,32 @@ def test_an_interrupted_command_says_so_and_leaves_no_output(run, folder, monkey
     assert (done.code, done.err.strip()) == (130, "Interrupted.")
     assert sorted(folder.iterdir()) == before
     assert pl.read_parquet(table).height == 600
+
+
+def test_fit_and_explain_tell_which_objectives_fade_whatever_the_order_of_rows(run, tmp_path):
+    rng = np.random.default_rng(0)
+    time, age = rng.random(20_000), rng.integers(0, 4, 20_000)
+    logits = rng.normal(size=(20_000, 2)) - 1
+    moves = np.outer(6 * time * np.array([1.0, -1.0, 0.5, -0.5])[age], [0, 1])
+    y = rng.random(logits.shape) < 1 / (1 + np.exp(-logits - moves))
+    p = 1 / (1 + np.exp(-logits))
+    table = {"p_buy": p[:, 0], "p_like": p[:, 1], "buy": y[:, 0], "like": y[:, 1]}
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({**table, "age": age, "shown_at": time}).write_parquet(path)
+    columns = ("--scores", "p_buy,p_like", "--labels", "buy,like", "--context", "age")
+    fit = ("fit", "--train", path, *columns)
+    done = run(*fit, "--time", "shown_at", "-o", tmp_path / "m", "--json", "-")
+    rates = json.loads(done.out)["fading"]
+    assert rates["buy"] == 0 < 2 < rates["like"]
+    half = f"a row counts half for 'like' after {100 / rates['like']:.0f} % of the log"
+    assert half in " ".join(done.err.split())
+    told = run("explain", tmp_path / "m", "--json", "-")
+    assert json.loads(told.out)["fading"] == pytest.approx(rates)
+    assert half in " ".join(told.err.split())
+    newest = y[time > 0.9, 1].mean()
+    model = hr.load(tmp_path / "m")
+    assert abs(model.prevalence[1] - newest) < abs(y[:, 1].mean() - newest)
+    assert model.prevalence[0] == pytest.approx(y[:, 0].mean())
+    without = run(*fit, "-o", tmp_path / "without", "--json", "-")
+    assert json.loads(without.out)["fading"] is None
+    assert "fade" not in without.err

@@ -313,3 +313,14 @@ def test_of_very_many_faults_the_first_are_said(table):
     names = [f"p{m}" for m in range(30)]
     with pytest.raises(DataError, match=r"(?s)has 60 faults:.*- It has no column 'p19'.*40 more.$"):
         read_log(table, Schema({f"y{m}": name for m, name in enumerate(names)}))
+
+
+def test_a_time_is_read_where_it_is_known_and_refused_where_it_is_none(table, schema):
+    timed = replace(schema, time="shown_at")
+    when = [f"2026-11-{1 + k % 28:02d}" if k else None for k in range(table.height)]
+    log = read_log(table.with_columns(shown_at=pl.Series(when)), timed)
+    assert np.isnan(log.time[0])
+    assert (np.diff(log.time[1:28]) > 0).all()
+    assert read_log(table, timed).time is None
+    with pytest.raises(DataError, match="Time column 'shown_at' of the table is no time"):
+        read_log(table.with_columns(shown_at=table[:, 0] > 0), timed)

@@ -1,5 +1,6 @@
 """Stored results say what made them, and the tables of all pages are made of them."""
 
+import json
 import re
 import subprocess
 import sys
@@ -65,6 +66,27 @@ def test_regret_within_requests_comes_first_where_it_is_stored(benchmarks, monke
         "| `logistic` | over all rows | **.0200** | **.0200** | 1 |",
         "| `closed-form` | over all rows | **.0200** |  | 1 |",
     ]
+
+
+def test_a_method_with_an_option_stands_below_the_method(benchmarks, monkeypatch):
+    tables = benchmarks("tables_of_regret")
+    regrets = {"logistic": 0.02, "harmonrank, all": 0.01, "harmonrank": 0.03}
+    rows = [{"world": "elive", "rows": 9, "method": m, "regret": r} for m, r in regrets.items()]
+    monkeypatch.setattr(tables, "read", lambda _: {"results": rows})
+    shown = [line.split("`")[1] for line in tables.regret_table("any").splitlines()[2:]]
+    assert shown == ["logistic", "harmonrank", "harmonrank, all"]
+
+
+def test_rows_of_another_commit_are_made_again_where_that_is_asked(benchmarks, tmp_path):
+    store, path = benchmarks("store"), tmp_path / "rows.json"
+    old = [{"world": name, "regret": 0.5, "commit": "another"} for name in ("elive", "conflict")]
+    path.write_text(json.dumps({"results": old}))
+    assert store.Rows(path).has(world="elive")
+    rows = store.Rows(path, again=True)
+    assert not rows.has(world="elive")
+    rows.add({"world": "elive", "regret": 0.25})
+    assert store.Rows(path, again=True).has(world="elive")
+    assert [row["regret"] for row in json.loads(path.read_text())["results"]] == [0.5, 0.25]
 
 
 def test_every_table_is_that_of_a_stored_result(benchmarks):

@@ -122,6 +122,8 @@ def test_an_objective_needs_positives_in_every_part(rows):
     assert all(min(counts) >= LEAST_POSITIVES for counts in facts["positives"].values())
     assert "is_forward" in facts["too_few"]
     assert set(prepared.schema.context) < set(prepared.with_items.context)
+    assert prepared.schema.time == "time_ms"
+    assert prepared.train["time_ms"].is_sorted()
 
 
 def test_the_verb_judges_a_log_in_official_files(run, raw, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from harmonrank.metrics import auc, best_score, logit
 from harmonrank.worlds import world
-from harmonrank_lab.worlds import simulate
+from harmonrank_lab.worlds import logs_of, simulate
 
 ROWS = 100_000
 REDRAWS = (None, 1)
@@ -177,3 +177,10 @@ def test_written_logs_tell_users_and_time_without_naming_users(tmp_path):
     ]
     assert times[0].max() <= times[1].min() <= times[1].max() <= times[2].min() < 1
     assert 'time = "time"' in (tmp_path / "b" / "schema.toml").read_text()
+
+
+def test_the_log_of_a_world_that_drifts_tells_its_time_and_no_other_does():
+    train, _, test = logs_of(world("drifting"), 4000, 1)
+    assert train.schema.time == "time"
+    assert train.time.max() <= test.time.min()
+    assert logs_of(world("elive"), 4000, 1)[0].time is None

@@ -56,6 +56,7 @@ def command(
 
     from harmonrank.fusion import method_class
     from harmonrank.fusion.saved import MODEL
+    from harmonrank.model.linear.fading import fading_words
     from harmonrank.support.errors import ModelFileError
     from harmonrank.support.options import checked_device
     from harmonrank.support.storage.files import check_output
@@ -83,6 +84,9 @@ def command(
     assert training is not None
     for sentence in training.sentences(model.name):
         show.line(sentence)
+    fading = model.explain().get("fading")
+    if fading is not None:
+        show.line(fading_words(fading))
     quality = _measured(show, model, valid, memory)
     caution = None if quality is None else _caution(model, valid, memory)
     if caution is not None:
@@ -99,6 +103,7 @@ def command(
         "rows": training.rows,
         "fitted_rows": training.fitted_rows,
         "blocks": training.blocks,
+        "fading": fading,
         **({} if health is None else {"health": health.to_dict()}),
     }
     show.result(None if quality is None else quality.to_table(), told)

@@ -19,7 +19,7 @@ from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
 
 # Arrays with a row for each row of the log, which may be left out.
-OPTIONAL = ("labels", "request", "sample_weight", "truth", "position", "inverse", "shown")
+OPTIONAL = ("labels", "request", "sample_weight", "truth", "position", "inverse", "shown", "time")
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Log:
             `sample_weight`.
         shown: (rows, objectives) whether a row shows each objective; None if all rows show all.
         draws: In a world, by objective, (rows, K) equally likely values of a graded label.
-        in_order: Whether a column of times was read, and no row is older than the one before it.
+        time: (rows,) when each row was shown, NaN where that is unknown; None if no column tells.
     """
 
     schema: Schema
@@ -55,7 +55,7 @@ class Log:
     inverse: np.ndarray | None = None
     shown: np.ndarray | None = None
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
-    in_order: bool = False
+    time: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
@@ -245,6 +245,7 @@ class Log:
             truth=None if truth is None else truth[:, objectives],
             position=None if schema.position is None else self.position,
             shown=None if schema.plain or self.shown is None else self.shown[:, objectives],
+            time=self.time if schema.time == have.time else None,
             draws={k: v for k, v in self.draws.items() if truth is not None and k in schema.names},
         )
 
@@ -333,7 +334,7 @@ def require_two_labels(
 def _columns_of(schema: Schema) -> tuple[Any, ...]:
     """Return which column is what, in order, whatever the weights."""
     order = (schema.names, schema.score_columns, tuple(schema.context), schema.scales)
-    kinds = (schema.graded, schema.given)
+    kinds = (schema.time, schema.graded, schema.given)
     return (*order, schema.request, schema.sample_weight, schema.truth, schema.position, *kinds)
 
 

@@ -46,7 +46,7 @@ class Schema:
         sample_weight: How much a row counts.
         truth: Column of each objective's true probability, which only a world knows.
         value: What an event of an objective is worth, in place of weights; 0 where not given.
-        time: When a row was shown; only a split by time looks at it.
+        time: When a row was shown, for a split by time and for how fast old rows fade.
         scale: What the numbers of a score column are: probability (if not given), percent, logit
             or any.
         missing: 'allow' takes a score that is null or NaN for one that did not arrive, as of a

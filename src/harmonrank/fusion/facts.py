@@ -40,7 +40,6 @@ class LogSums:
         incomplete: How many miss at least one.
         counts: Of every context column, how many rows have each value.
         places: Sums over rows whose weights undo their places; None if there are no places.
-        in_order: Whether rows are known to come in the order of their times.
     """
 
     rows: int
@@ -54,7 +53,6 @@ class LogSums:
     incomplete: int
     counts: list[Counts]
     places: PlaceSums | None
-    in_order: bool
 
     def __add__(self, other: "LogSums") -> "LogSums":
         columns = zip(self.counts, other.counts, strict=True)
@@ -71,7 +69,6 @@ class LogSums:
             self.incomplete + other.incomplete,
             [added_counts(*pair) for pair in columns],
             reduce(add, places) if places else None,
-            self.in_order and other.in_order,
         )
 
 
@@ -148,6 +145,12 @@ class TrainingFacts:
             return mean
         total, square = places.answered.tolist()
         return float(mean / (total / square))
+
+    def times(self) -> np.ndarray | None:
+        """Return the times of the drawn rows, the oldest first; None where none are known."""
+        time = self.drawn.time
+        known = np.empty(0) if time is None else np.sort(time[~np.isnan(time)])
+        return known if len(known) else None
 
     def encoder(self, most_values: int) -> ContextEncoder:
         """Return the encoder of the context, with the most frequent values of each column."""
@@ -231,7 +234,6 @@ def _facts_of(
         int(lost.any(axis=1).sum()),
         value_counts(log.context),
         PlaceSums.of(log),
-        log.in_order,
     )
     some = [log.take(rows_in_block(index, first, log.rows)) for index in (drawn, wider)]
     graded = [log.schema.names.index(name) for name in log.schema.graded]

@@ -2,10 +2,10 @@
 
 __all__ = ["FitRun", "Training", "evaluation_log", "learned", "rows_within"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from harmonrank.support.extras import needs_extras
 VALID_SHARE = 0.1
 """The share of requests that is set aside where no validation rows are given."""
 
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _SPLITS = 20  # Draws of the requests to set aside, until each part has what it needs.
 _FEWEST_ROWS = 100_000
 _BYTES = 48  # Per number: some methods keep a few copies.
@@ -135,7 +136,7 @@ def learned(
     else:
         facts = TrainingFacts.of(blocks)
     schema, sums, targets = facts.schema, facts.sums, LabelTargets.of(facts.levels)
-    coder = _Coder(facts.encoder(traits.values), targets)
+    coder = _Coder(facts.encoder(traits.values), targets, facts.times())
     reference = _reference(facts, coder.encoder)
     if not traits.missing:
         coder = replace(coder, reference=reference)
@@ -156,7 +157,6 @@ def learned(
         valid=selection,
         rows=sums.rows,
         valid_rows=valid_rows,
-        in_order=sums.in_order,
         encoder=coder.encoder,
         prevalence=facts.prevalence,
         weights=fit_weights(schema, facts.prevalence),
@@ -172,7 +172,8 @@ def learned(
     with needs_extras(learner.name):
         state = learner.fit(rows)
     kinds = _kinds(learner, facts, coder, state)
-    fitted = Fitted(coder.encoder, facts.prevalence, reference, kinds=kinds)
+    prevalence = _prevalence(facts, train, getattr(state, "fading", ()))
+    fitted = Fitted(coder.encoder, prevalence, reference, kinds=kinds)
     seen = Training(
         rows=sums.rows,
         fitted_rows=fitted_rows,
@@ -193,12 +194,14 @@ class _Coder:
     Attributes:
         encoder: Of the context.
         targets: What heads learn in place of graded labels.
+        times: Of rows drawn from all, the oldest first; None where none are known.
         reference: By which missing scores are imputed; None where the method takes them.
         requests: Whether the fit looks at requests.
     """
 
     encoder: ContextEncoder
     targets: LabelTargets
+    times: np.ndarray | None = None
     reference: Reference | None = None
     requests: bool = False
 
@@ -232,7 +235,16 @@ def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:
         None if rows.sample_weight is None else rows.sample_weight / unit,
         shares=None if rows.shown is None else rows.shown.astype(np.float64),
         request=rows.request if coder.requests else None,
+        age=_ages(rows.time, coder.times),
     )
+
+
+def _ages(times: np.ndarray | None, drawn: np.ndarray | None) -> np.ndarray | None:
+    """Return the share of the drawn times that is newer, half of those that are the same."""
+    if times is None or drawn is None:
+        return None
+    newer = 1 - sum(np.searchsorted(drawn, times, side) for side in _SIDES) / (2 * len(drawn))
+    return np.where(np.isnan(times), np.nan, newer)
 
 
 def _set_aside(blocks: LogBlocks, seed: int) -> tuple[TrainingFacts, LogBlocks, LogBlocks]:
@@ -270,6 +282,16 @@ def _count(log: Log) -> int:
 def _reference(facts: TrainingFacts, encoder: ContextEncoder) -> Reference:
     some = facts.unit(facts.drawn)
     return Reference.of(some.scores, some.codes(encoder), encoder.slots, some.own_weight)
+
+
+def _prevalence(facts: TrainingFacts, rows: Blocks[FitRows], fading: Sequence[float]) -> np.ndarray:
+    """Return the share of positives of each objective that has events, as old rows count."""
+    if not any(fading):
+        return facts.prevalence
+    from harmonrank.model.linear.fading import faded_prevalence
+
+    graded = np.isin(facts.schema.names, facts.schema.graded)
+    return np.where(graded, facts.prevalence, faded_prevalence(rows, np.array(fading)))
 
 
 def _for_requests(learner: MethodLearner, schema: Schema) -> bool:

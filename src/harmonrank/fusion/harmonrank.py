@@ -2,7 +2,7 @@
 
 __all__ = ["DefaultFit", "HarmonRank", "HarmonRankConfig"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -36,10 +36,13 @@ class DefaultFit:
     Attributes:
         heads: What was learned of each objective.
         request_weights: What a unit of probability counts in a row, where the fit is for requests.
+        fading: How often the count of an old row halved over the length of the log, by objective;
+            none where the log told no times.
     """
 
     heads: Heads
     request_weights: RequestWeights | None = None
+    fading: tuple[float, ...] = ()
 
     @staticmethod
     def sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
@@ -89,19 +92,21 @@ class DefaultFit:
     ) -> Self:
         """Return the fit for upstream scores that look like these; coefficients stay."""
         heads = recalibrated_heads(self.heads, score_logit(scores), codes, weight, share)
-        return type(self)(heads, self.request_weights)
+        return replace(self, heads=heads)
 
     def facts(self) -> dict[str, np.ndarray]:
         """Return what the heads make of each score.
 
         The share of its variance taken for noise; `slope`, what a standard deviation of its logit
         adds to the head's; `effects`, how many curves, interactions and context effects the
-        evidence admitted.
+        evidence admitted; `fading`, where the log told times.
         """
+        fading = {"fading": np.array(self.fading)} if self.fading else {}
         return {
             "noise_share": self.heads.noise_shares(),
             "slope": self.heads.theta[:, OWN],
             "effects": self.heads.residual.counts(),
+            **fading,
         }
 
 
@@ -135,12 +140,12 @@ class HarmonRankConfig:
                     "values per event have a best score of their own: leave one of them out."
                 )
         shared = with_label_shares(rows.train, rows.schema, score_bins(rows))
-        if rows.in_order:
-            shared = faded(shared, rows.rows, rows.slots)
+        shared, fading = faded(shared, rows.rows, rows.slots)
         steps = lambda *numbers: rows.on_event(FitStep(*numbers))  # noqa: E731
         heads, unseen = fit_averaged(shared, rows.slots, steps)
         within = self.optimise != "all" and rows.schema.plain and not rows.schema.value
-        return DefaultFit(heads, _for_requests(unseen, rows) if within and unseen else None)
+        weights = _for_requests(unseen, rows) if within and unseen else None
+        return DefaultFit(heads, weights, tuple(fading.tolist()))
 
 
 class HarmonRank(Method):

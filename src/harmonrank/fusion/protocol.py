@@ -69,6 +69,7 @@ share one. Where it has them, these are used too:
     recalibrated(scores, codes, weight, share)
                                            the state for upstream scores that have changed so far
     facts()                                by name, a number for each objective
+    fading                                 how often the count of an old row halved, by objective
     sizes(M, slots)                        the named sizes of its arrays
     check()                                refuses stored arrays that do not fit together
 """
@@ -96,7 +97,6 @@ class TrainingRows:
         valid: Rows for early stopping and selection; none where a method needs none.
         rows: How many there are to learn from.
         valid_rows: How many to select by.
-        in_order: Whether the rows to learn from are known to come in the order of their times.
         encoder: Of their context.
         prevalence: (M,) of the training rows.
         weights: (M,) what each objective's AUC counts.
@@ -111,7 +111,6 @@ class TrainingRows:
     valid: Blocks[FitRows]
     rows: int
     valid_rows: int
-    in_order: bool
     encoder: ContextEncoder
     prevalence: np.ndarray
     weights: np.ndarray

@@ -30,6 +30,8 @@ class FitRows:
             not show it, and more than 1 where it varies less than an event of its chance would;
             None if all count the same.
         request: (rows,) one number per request, where a fit looks at requests.
+        age: (rows,) the share of the log that is newer, where a column tells times; NaN where the
+            time of a row is unknown.
     """
 
     first: int
@@ -40,6 +42,7 @@ class FitRows:
     are_logits: bool = False
     shares: np.ndarray | None = None
     request: np.ndarray | None = None
+    age: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
@@ -75,6 +78,7 @@ class FitRows:
             weight=of(self.weight),
             shares=of(self.shares),
             request=of(self.request),
+            age=of(self.age),
         )
 
 
@@ -171,7 +175,7 @@ def joined(parts: Sequence[FitRows]) -> FitRows:
         arrays = [getattr(part, name) for part in parts]
         return None if arrays[0] is None else np.concatenate(arrays)
 
-    names = ("scores", "codes", "labels", "weight", "shares", "request")
+    names = ("scores", "codes", "labels", "weight", "shares", "request", "age")
     return replace(first, **{name: of(name) for name in names})
 
 

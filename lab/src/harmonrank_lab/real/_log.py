@@ -120,6 +120,7 @@ class RealRows(Struct, frozen=True):
         labels: What may be an objective.
         categorical: Features that are text or codes.
         numeric: Features that are numbers.
+        time: The column that tells when a row was shown, or None.
     """
 
     log: RealLog
@@ -129,6 +130,7 @@ class RealRows(Struct, frozen=True):
     categorical: tuple[str, ...]
     numeric: tuple[str, ...]
     earlier: pl.DataFrame | None = None
+    time: str | None = None
 
     @classmethod
     def of(cls, log: RealLog, imported: ImportedLog, declared: Declaration, most_rows: int) -> Self:
@@ -163,7 +165,8 @@ class RealRows(Struct, frozen=True):
         request = pl.struct(log.request or [columns.request]).rank("dense").cast(pl.Int64)
         frame, keys = frame.with_columns(request_id=request), (columns.user, columns.item)
         features = tuple(categorical), tuple(numeric)
-        return cls(log, frame, (*keys, *log.rate_keys), columns.objectives, *features)
+        every = (*keys, *log.rate_keys)
+        return cls(log, frame, every, columns.objectives, *features, time=columns.time)
 
     def after(self, path: Path) -> "RealRows":
         """Return the same rows with older ones from a table, which come before all of them."""

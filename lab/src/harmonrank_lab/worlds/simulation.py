@@ -143,12 +143,10 @@ class _Plain(Simulation):
 
     @property
     def schema(self) -> Schema:
-        return replace(world_schema(self.world), time="time" if _drifts(self.world) else None)
+        return _schema_of(self.world)
 
     def table(self, index: int, sample: Sample, *, known: bool) -> pl.DataFrame:
-        frame, schema = super().table(index, sample, known=known), self.schema
-        if schema.time is not None:
-            frame = frame.with_columns(pl.Series(schema.time, sample.time))
+        frame = _timed(super().table(index, sample, known=known), self.world, sample)
         if isinstance(self.world, World) and self.world.users is not None:
             frame = frame.with_columns(user_id=self.world.users.of(sample.request))
         return frame
@@ -228,9 +226,19 @@ def simulate(
     return how.write(rows, path, overwrite=overwrite, on_table=on_table)
 
 
-def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool = False) -> Log:
-    """Return rows of a world as methods read them."""
-    return _read(place, place.sample(rows, seed=seed, start=start, with_truth=truth))
+def log_of(
+    place: AnyWorld,
+    rows: int,
+    seed: int,
+    start: int = 0,
+    *,
+    truth: bool = False,
+    horizon: int | None = None,
+) -> Log:
+    """Return rows of a world as methods read them; its time ends with them or at `horizon`."""
+    return _read(
+        place, place.sample(rows, seed=seed, start=start, horizon=horizon, with_truth=truth)
+    )
 
 
 def logs_of(
@@ -259,7 +267,16 @@ def _test_start(place: AnyWorld, rows: int) -> int:
 
 
 def _read(place: AnyWorld, sample: Sample) -> Log:
-    return read_log(as_frame(place, sample), world_schema(place))
+    return read_log(_timed(as_frame(place, sample), place, sample), _schema_of(place))
+
+
+def _schema_of(place: AnyWorld) -> Schema:
+    """Return which column is what; a world that drifts tells the time."""
+    return replace(world_schema(place), time="time" if _drifts(place) else None)
+
+
+def _timed(frame: pl.DataFrame, place: AnyWorld, sample: Sample) -> pl.DataFrame:
+    return frame.with_columns(time=sample.time) if _drifts(place) else frame
 
 
 def _drifts(place: AnyWorld) -> bool:

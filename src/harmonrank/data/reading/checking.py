@@ -91,6 +91,15 @@ class TableCheck:
         # A time that is missing is unknown, as any context value may be.
         self._refuse(column, series, known | is_lost(series), "must hold times")
 
+    def time(self, name: str | None) -> None:
+        """Times are of a type that can tell them; one may be missing."""
+        if name is None:
+            return
+        try:
+            instants(self.frame[name])
+        except DataError as error:
+            self.faults.add(f"Time column '{name}'", f"is no time. {error}")
+
     def request(self, name: str | None) -> None:
         """Requests are numbers or text."""
         if name in self.frame.columns and (kind := self.frame.schema[name]).is_nested():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data.clock import table_columns, with_clock
+from harmonrank.data.clock import instants, table_columns, with_clock
 from harmonrank.data.kinds import lineage
 from harmonrank.data.log import Log
 from harmonrank.data.reading.checking import TableCheck, is_lost
@@ -79,6 +79,7 @@ def read_log(
     check.request(request)
     check.sample_weight(weight)
     check.position(position)
+    check.time(time)
     faults.refuse()
     return Log(
         schema,
@@ -91,7 +92,7 @@ def read_log(
         _places(frame[position]) if position else None,
         shown=shown,
         draws={name: _density(frame[column]) for name, column in draws},
-        in_order=time is not None and frame[time].is_sorted(),
+        time=instants(frame[time]).cast(pl.Float64).to_numpy() if time else None,
     )
 
 

@@ -37,9 +37,9 @@ def concatenated(logs: Sequence[Log]) -> Log:
     arrays_of: dict[str, np.ndarray | None] = {}
     for role in OPTIONAL:
         arrays = [array for log in logs if (array := getattr(log, role)) is not None]
-        if 0 < len(arrays) < len(logs):
+        if 0 < len(arrays) < len(logs) and role != "time":
             raise DataError(f"Some rows have {role.replace('_', ' ')}, and others have not.")
-        arrays_of[role] = np.concatenate(arrays) if arrays else None
+        arrays_of[role] = np.concatenate(arrays) if len(arrays) == len(logs) else None
     if arrays_of["request"] is not None:
         arrays_of["request"] = _renumbered(logs)
     scores = np.concatenate([log.scores for log in logs])
@@ -56,7 +56,8 @@ def newest(log: Log, most: int) -> Log:
 
 def unlabelled(log: Log) -> Log:
     """Return the rows as they are before anything is known of them but scores and context."""
-    return replace(log, labels=None, request=None, truth=None, position=None, inverse=None)
+    none: Any = dict.fromkeys(role for role in OPTIONAL if role not in ("sample_weight", "shown"))
+    return replace(log, **none)
 
 
 def _contexts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

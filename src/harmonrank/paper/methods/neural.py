@@ -304,7 +304,6 @@ class NeuralMethod(NetworkMethod):
             valid=HeldBlocks([rows.taken(slice(0))]),
             rows=log.rows,
             valid_rows=0,
-            in_order=False,
             encoder=self.fitted.encoder,
             prevalence=log.prevalence(),
             weights=schema.weight_vector,

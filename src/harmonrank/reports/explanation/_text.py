@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harmonrank.fusion import Method
+from harmonrank.model.linear.fading import fading_words
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.support.table import Column, Style, Table
@@ -15,6 +16,7 @@ _EXPLAINED = {
     "effective_weight": ".1%",
     "noise_share": ".0%",
     "effects": ".0f",
+    "fading": ".1f",
 }
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 16
@@ -41,6 +43,8 @@ def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Ta
         looked = model.schema.examination.items()
         chances = ", ".join(f"{place} {chance:.2f}" for place, chance in looked)
         notes.append(f"Chance that each place is looked at: {chances}.")
+    if "fading" in facts:
+        notes.append(fading_words(facts["fading"]))
     head, shown = Column("objective"), tuple(n for n in notes if n)
     return Table((head, *columns), tuple(rows), title=f"Method: {model.name}", notes=shown)
 
