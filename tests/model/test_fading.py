@@ -6,7 +6,6 @@ import pytest
 from harmonrank.model import fit_heads
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.model.linear.fading import RATES, fading_of
-from harmonrank.model.linear.heads_fit import fit_heads
 
 ROWS = 24_000
 
