@@ -7,7 +7,7 @@ from harmonrank.metrics import (
     Outcomes,
     auc,
     auc_influence,
-    auc_interval,
+    auc_intervals,
     auc_sum_interval,
     bootstrap_areas,
     bootstrap_auc_sum,
@@ -109,7 +109,7 @@ def test_each_objective_is_measured_as_its_kind_on_the_rows_that_show_it():
 def test_intervals_and_resampled_areas_agree_for_every_kind():
     scores, result = of_each_kind(3000)
     groups = np.arange(3000) // 3
-    each = auc_interval(scores, result, groups=groups)
+    each = auc_intervals(scores, result, groups=groups)[0]
     drawn = bootstrap_areas(scores, result, groups=groups, replicates=400)
     for m, interval in enumerate(each):
         width = (interval.high - interval.low) / (2 * 1.96)
@@ -126,7 +126,7 @@ def test_intervals_of_concordance_cover_what_more_rows_say():
     truth = auc(*of_each_kind(200_000, seed=99))
     inside = np.zeros(3)
     for seed in range(100):
-        for m, interval in enumerate(auc_interval(*of_each_kind(400, seed=seed))):
+        for m, interval in enumerate(auc_intervals(*of_each_kind(400, seed=seed))[0]):
             inside[m] += interval.low <= truth[m] <= interval.high
     assert (inside >= 87).all()
 

@@ -6,7 +6,7 @@ import pytest
 from batches import SCHEMA, batch
 
 from harmonrank.fusion import method_class, quality_of
-from harmonrank.metrics import auc, auc_interval, auc_sum_interval, grouped_auc_intervals
+from harmonrank.metrics import auc, auc_intervals, auc_sum_interval, grouped_auc_intervals
 from harmonrank.streaming.learners.prequential import Prequential, ScoredBatch
 from harmonrank.support.errors import DataError
 
@@ -34,7 +34,7 @@ def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
     rows = batch(0, 20_000)
     window = window_of([rows]).quality(WEIGHTED)
     fused = Scorer().score(rows)
-    expected = auc_interval(fused, rows.labels, groups=rows.request)
+    expected = auc_intervals(fused, rows.labels, groups=rows.request)[0]
     for value, ends, same in zip(
         window.auc.values(), window.auc_ci.values(), expected, strict=True
     ):

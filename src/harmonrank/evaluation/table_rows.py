@@ -94,7 +94,7 @@ class TableRows:
             return replace(entry, quality=quality)
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
         centres = {"all rows": quality.areas}
-        if quality.requests is not None and quality.requests.exact_auc is None:
+        if quality.requests is not None:
             centres["within requests"] = quality.requests.areas
         drawn = dict(entry.drawn)
         for by in centres.keys() & drawn.keys():

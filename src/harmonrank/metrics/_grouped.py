@@ -4,7 +4,7 @@ Requests are the sampling unit of its intervals.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,8 +102,16 @@ def grouped_auc_intervals(
     >>> each[0].estimate, total.estimate
     (0.5, 0.5)
     """
-    moments = request_moments(scores, labels, groups, sample_weight)
-    return moments.intervals(objective_weights, level)
+    mean, moves = grouped_auc_influence(scores, labels, groups, sample_weight=sample_weight)
+    used = (~np.isnan(moves)).sum(axis=0)
+    w = objective_weighting(objective_weights, len(mean))
+    counted = w != 0
+    moves = np.nan_to_num(moves)
+    whole = moves[:, counted] @ w[counted]
+    squares = (moves**2).sum(axis=0)
+    each = tuple(map(_interval, mean.tolist(), squares, used.tolist(), [level] * len(mean)))
+    least = int(used[counted].min(initial=int(used.max(initial=0))))
+    return each, _interval(float(mean[counted] @ w[counted]), whole @ whole, least, level)
 
 
 def grouped_auc_influence(
@@ -130,70 +138,8 @@ def grouped_auc_influence(
     return mean, np.where(say > 0, share * (area - mean), np.nan)
 
 
-@dataclass(frozen=True)
-class RequestMoments:
-    """Sums over requests for `grouped_auc_intervals`; sums of several logs can be added.
-
-    Attributes:
-        used: (M,) requests with an AUC.
-        first: (2M,) Σ_g v_g, where v_g has a_g AUC_g of every objective, then a_g of each.
-        second: (2M, 2M) Σ_g v_g v_gᵀ.
-    """
-
-    used: IntArray
-    first: FloatArray
-    second: FloatArray
-
-    def __add__(self, other: Self) -> "RequestMoments":
-        return RequestMoments(
-            self.used + other.used, self.first + other.first, self.second + other.second
-        )
-
-    def intervals(
-        self, objective_weights: ArrayLike | None = None, level: float = 0.95
-    ) -> tuple[tuple[Interval, ...], Interval]:
-        """Return the intervals, up to rounding.
-
-        Request g moves the mean of objective m by (v_gm − mean_m v_g,M+m)/Σ a, which is linear in
-        v_g, so that sums of squared moves are quadratic in the second moments.
-        """
-        M = len(self.used)
-        total = np.where(self.first[M:] > 0, self.first[M:], np.nan)
-        mean = self.first[:M] / total
-        moves = np.hstack([np.eye(M), -np.diag(np.nan_to_num(mean))]) / total[:, None]  # (M, 2M)
-        w = objective_weighting(objective_weights, M)
-        counted = w != 0
-        whole = w[counted] @ moves[counted]
-        squares = [float(move @ self.second @ move) for move in (*moves, whole)]
-        each = tuple(
-            _interval(float(mean[m]), squares[m], int(self.used[m]), level) for m in range(M)
-        )
-        least = int(self.used[counted].min(initial=int(self.used.max(initial=0))))
-        estimate = float(mean[counted] @ w[counted])
-        return each, _interval(estimate, squares[-1], least, level)
-
-
-def request_moments(
-    scores: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    groups: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> RequestMoments:
-    """Return the sums over whole requests.
-
-    >>> one = request_moments([1, 2], [0, 1], [1, 1])
-    >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
-    >>> each[0].estimate
-    0.5
-    """
-    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
-    say = (pairs > 0) * rows
-    v = np.hstack([say * area, say])
-    return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
-
-
 def _interval(estimate: float, squares: float, used: int, level: float) -> Interval:
-    reach = interval_of_sums(np.array([max(squares, 0.0)]), used, 1, level)
+    reach = interval_of_sums(np.array([squares]), used, 1, level)
     return Interval.around(estimate, float(reach[0]), level)
 
 
