@@ -9,9 +9,10 @@ import harmonrank as hr
 from check_method import SCHEMA, SMALL, planted
 from harmonrank.evaluation.frontier import Floor, Sweep, frontier_of, guarded_by
 from harmonrank.fusion import installed_methods, method_class
-from harmonrank.metrics import auc, auc_sum_interval, best_score, bootstrap_auc_sum
+from harmonrank.metrics import auc, auc_sum_interval, best_score
 from harmonrank.registry.guardrails import Guardrails, checks_of
 from harmonrank.support.errors import UsageError
+from resampled import bootstrap_auc_sum
 
 AGAINST = hr.Schema(
     {"buy": "p_buy", "like": "p_like"}, context=["hour", "age"], request="request", unwanted=["buy"]

@@ -10,7 +10,6 @@ from harmonrank.metrics import (
     auc_intervals,
     auc_sum_interval,
     bootstrap_areas,
-    bootstrap_auc_sum,
     concordance,
     events_at_k,
     grouped_auc,
@@ -19,6 +18,7 @@ from harmonrank.metrics import (
 )
 from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.support.errors import UsageError
+from resampled import bootstrap_auc_sum
 
 
 def by_pairs(scores, labels, weight):

@@ -13,7 +13,6 @@ __all__ = [
     "best_request_score",
     "best_score",
     "bootstrap_areas",
-    "bootstrap_auc_sum",
     "bootstrap_request_areas",
     "bootstrap_values",
     "concordance",
@@ -46,7 +45,7 @@ __all__ = [
 ]
 
 from harmonrank.metrics._auc import auc
-from harmonrank.metrics._bootstrap import bootstrap_areas, bootstrap_auc_sum, percentiles
+from harmonrank.metrics._bootstrap import bootstrap_areas, percentiles
 from harmonrank.metrics._calibration import (
     fit_isotonic,
     fit_logistic,
