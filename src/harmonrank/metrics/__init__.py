@@ -41,7 +41,6 @@ __all__ = [
     "sigmoid",
     "spearman",
     "value_at_k",
-    "value_interval",
 ]
 
 from harmonrank.metrics._auc import auc
@@ -84,6 +83,5 @@ from harmonrank.metrics._value import (
     events_at_k,
     place_gains,
     value_at_k,
-    value_interval,
 )
 from harmonrank.support.logistic import SMALLEST_PROBABILITY, logit, sigmoid
