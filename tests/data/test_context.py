@@ -79,7 +79,10 @@ def test_of_many_values_the_thousand_most_frequent_are_kept():
         ({"name": "d", "kind": "text", "values": []}, "`context` must be of .'c'., got .'d'."),
         ({"name": "c", "kind": "text", "values": ["a", "a"]}, "'c' must be distinct"),
         ({"name": "c", "kind": "integer", "values": [2, 1]}, "'c' must be distinct and rise"),
-        ({"name": "c", "kind": "integer", "values": [2**63]}, "expected int <= .* at features.0..values"),
+        (
+            {"name": "c", "kind": "integer", "values": [2**63]},
+            "expected int <= .* at features",
+        ),
         ({"name": "c", "kind": "number", "values": ["1"]}, "expected float, got str"),
         ({"name": "c", "kind": "date", "values": []}, "invalid value 'date'"),
     ],

@@ -190,7 +190,7 @@ class Sweep:
             return None
         weight = self.row_weight
         fused = self.fused(weights)
-        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight).auc
+        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight)
 
     def events(self, weights: np.ndarray | None, k: int) -> np.ndarray | None:
         """Return how many events of each objective the first k of a request hold."""

@@ -147,7 +147,7 @@ def values_of(fused: np.ndarray, log: Log, *, within: bool = False) -> np.ndarra
     labels, weight = outcomes_of(log), log.sample_weight
     if not within:
         return auc(fused, labels, sample_weight=weight)
-    return grouped_auc(fused, labels, _requests(log), sample_weight=weight).auc
+    return grouped_auc(fused, labels, _requests(log), sample_weight=weight)
 
 
 def areas_of(
