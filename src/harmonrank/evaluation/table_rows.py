@@ -33,14 +33,14 @@ class TableRows:
 
     Attributes:
         log: All rows of a table in memory, corrected for their places; else those drawn.
-        places: Where in the table these are; None if they are all of it.
+        index: Which rows of the table these are; None if they are all of it.
         sampled: How they were drawn from blocks.
         blocks: The whole table, where `log` has some of its rows.
         engine: Whose workers read the blocks; None for this process.
     """
 
     log: Log
-    places: np.ndarray | None = None
+    index: np.ndarray | None = None
     sampled: SampledLog | None = None
     blocks: LogBlocks | None = None
     engine: Engine | None = None
@@ -69,7 +69,7 @@ class TableRows:
     @classmethod
     def _drawn(cls, blocks: LogBlocks, engine: Engine | None = None) -> Self:
         sampled = sampled_requests(blocks)
-        return cls(corrected(sampled.log), sampled.places, sampled, blocks, engine)
+        return cls(corrected(sampled.log), sampled.index, sampled, blocks, engine)
 
     @property
     def table(self) -> Log | LogBlocks:

@@ -244,7 +244,9 @@ def auc_sum_interval(
     weights = objective_weighting(objective_weights, len(area))
     # A nan of weight 0 stays out.
     used = weights != 0
-    reach = _reach(influence[:, used] @ weights[used, None], groups, level)
+    moved = influence[:, used] @ weights[used, None]
+    units = moved if groups is None else request_influence(moved, groups)
+    reach = interval_of_sums((units**2).sum(axis=0), len(units), len(moved), level)
     return Interval.around(float(area[used] @ weights[used]), float(reach[0]), level)
 
 
@@ -260,13 +262,6 @@ def objective_weighting(weights: ArrayLike | None, objectives: int) -> FloatArra
     # A weight below 0 counts against; sizes are checked as other weights are.
     check_weights(np.abs(values), objectives, "objective_weights")
     return values
-
-
-def _reach(influence: FloatArray, groups: ArrayLike | None, level: float) -> FloatArray:
-    """Return z times the standard error of each column's mean."""
-    rows = len(influence)
-    units = influence if groups is None else request_influence(influence, groups)
-    return interval_of_sums((units**2).sum(axis=0), len(units), rows, level)
 
 
 def request_influence(influence: FloatArray, groups: ArrayLike) -> FloatArray:

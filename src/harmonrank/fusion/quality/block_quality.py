@@ -43,12 +43,12 @@ class SampledLog:
 
     Attributes:
         log: Their rows, in order.
-        places: (rows,) where in the table they are.
+        index: (rows,) which rows of the table they are.
         rows: How many rows the table has.
     """
 
     log: Log
-    places: np.ndarray
+    index: np.ndarray
     rows: int
 
     def words(self) -> str:
