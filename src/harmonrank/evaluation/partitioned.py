@@ -4,10 +4,10 @@ Of a row its fused score, labels, request and weight are kept, in files without 
 process maps. They are measured as rows in memory are, so every figure is that of a table in memory.
 """
 
-__all__ = ["partitioned_quality", "put_into"]
+__all__ = ["partitioned_quality"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -18,7 +18,6 @@ from harmonrank.data import Log
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.engine import Engine, LocalEngine, in_order
 from harmonrank.fusion import Method, Quality
-from harmonrank.fusion.quality.areas import Areas
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.quality import quality_of
 from harmonrank.fusion.saved import PackedModel, pack
@@ -92,11 +91,3 @@ def _mapped(rows: int, like: np.ndarray) -> np.ndarray:
     """Return room for rows in a file without a name, so that the system may take memory back."""
     with TemporaryFile(prefix="harmonrank-") as file:
         return np.memmap(file, like.dtype, "w+", shape=(rows, *like.shape[1:]))
-
-
-def put_into(exact: Quality, some: Quality) -> Quality:
-    """Return the quality of a sample, with what is known of all rows in its place."""
-    whole = {area.name: getattr(exact, area.name) for area in fields(Areas)}
-    return replace(
-        some, rows=exact.rows, prevalence=exact.prevalence, requests=exact.requests, **whole
-    )

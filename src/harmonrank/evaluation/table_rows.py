@@ -13,7 +13,7 @@ from harmonrank.data.reading.table_paths import is_paths, table_paths
 from harmonrank.data.rows.log_blocks import FileBlocks, LogBlocks, memory_limit, needed_memory
 from harmonrank.engine import Engine, current_engine
 from harmonrank.evaluation.entry import Entry
-from harmonrank.evaluation.partitioned import partitioned_quality, put_into
+from harmonrank.evaluation.partitioned import partitioned_quality
 from harmonrank.fusion import Method
 from harmonrank.fusion.position import corrected
 from harmonrank.fusion.quality.block_quality import (
@@ -89,7 +89,7 @@ class TableRows:
         if self.blocks is None or entry.quality is None or not measurable(self.blocks.schema):
             return entry
         known = partitioned_quality(model, self.blocks, self.engine, **asked)
-        quality = put_into(known, entry.quality)
+        quality = replace(known, value=entry.quality.value)
         if not moved or entry.quality.rows == known.rows:
             return replace(entry, quality=quality)
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
