@@ -106,6 +106,7 @@ def scale() -> str:
         (f"`{verb}`", f"{one['rows']:,}", *used(one[verb]))
         for verb in ("fit", "evaluate", "score")
         for one in read("scale")["results"]
+        if verb in one
     ]
     return markdown(["", "rows", *USED], rows)
 

@@ -13,7 +13,6 @@ import harmonrank as hr
 def small_blocks(monkeypatch):
     monkeypatch.setattr("harmonrank.data.rows.log_blocks.BLOCK_ROWS", 150)
     monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
-    monkeypatch.setattr("harmonrank.fusion.quality.block_areas._PART_ROWS", 100)
 
 
 @pytest.fixture

@@ -68,14 +68,14 @@ def score(engine, lose, folder: Path) -> None:
 
 
 def evaluate(engine, lose, folder: Path) -> None:
-    """The node dies with rows that were on their way to their ranges, which are made again."""
+    """The node dies with blocks that it was scoring, which are scored again."""
     model, path = hr.ClosedForm().fit(small_table(), SCHEMA), folder / "log.parquet"
     small_table(seed=1).write_parquet(path)
     blocks = FileBlocks(path, model.schema, size=100)
     expected = partitioned_quality(model, blocks, engine)
-    losing = LosingEngine(engine, 30, lose=lose)
+    losing = LosingEngine(engine, 4, lose=lose)
     assert partitioned_quality(model, blocks, losing) == expected
-    assert losing.calls > 30
+    assert losing.calls > 4
 
 
 def main(verb: str) -> None:

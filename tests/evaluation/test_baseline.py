@@ -35,7 +35,7 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
         [a.estimate for a in entries["today"].quality.auc.values()], hr.auc(fused, labels)
     )
     ours = hr.ClosedForm().fit(table, schema).score(table)
-    once = [grouped_auc(each, labels, groups).auc.sum() for each in (ours, fused)]
+    once = [grouped_auc(each, labels, groups).sum() for each in (ours, fused)]
     drawn = [bootstrap_request_areas(each, labels, groups).sum(axis=1) for each in (ours, fused)]
     expected = percentiles(once[0] - once[1], drawn[0] - drawn[1], 0.95)
     found = entries["closed-form"].ahead

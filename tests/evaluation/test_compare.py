@@ -67,7 +67,7 @@ def test_every_score_is_measured_alone(board, world_folder):
         score, groups = frame[alone["score"]].to_numpy(), frame["request_id"].to_numpy()
         assert alone["exact_auc"] == hr.auc(score, truth)
         assert alone["request_exact_auc"] == expected_grouped_auc(score, truth, groups)[0]
-        by_pairs = grouped_auc(score, labels[:, m], groups).auc[0]
+        by_pairs = grouped_auc(score, labels[:, m], groups)[0]
         assert alone["request_auc"] == pytest.approx(by_pairs, rel=1e-12)
     row = board.to_table().rows[-1]
     assert row[0] == "own score"

@@ -54,7 +54,7 @@ def found(sweep):
 def test_a_point_is_what_the_model_scores_with_its_weights(model, sweep, found):
     fused = model.score(sweep.log, weights=found.point(17))
     np.testing.assert_allclose(found.auc.figures[17], auc(fused, sweep.log.truth), atol=1e-12)
-    within = grouped_auc(fused, sweep.log.truth, sweep.log.request).auc
+    within = grouped_auc(fused, sweep.log.truth, sweep.log.request)
     np.testing.assert_allclose(found.request_auc.figures[17], within, atol=1e-12)
     worth = [3.0, 2.0, 1.0]
     value = value_at_k(fused, sweep.log.truth, sweep.log.request, 5, value=worth)

@@ -3,21 +3,13 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.rows.engine_blocks import SpillingEngine
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import LocalEngine
-from harmonrank.evaluation import partitioned, partitioned_quality
+from harmonrank.evaluation import partitioned_quality
 from harmonrank.fusion.baselines.closed_form import PrevalenceWeights
 from harmonrank.support import DataError
 
 ROWS = 3_000
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr(partitioned, "_RANGE_NUMBERS", 700)
-    monkeypatch.setattr(partitioned, "_TIED_PIECES", 2)
-    monkeypatch.setattr("harmonrank.data.rows.blocks._SMALLEST", 1)
 
 
 def table(digits=None, seed=0):
@@ -50,46 +42,21 @@ def test_blocks_are_measured_as_all_rows_in_memory_are(tmp_path, digits, weight,
     model = PrevalenceWeights().fit(rows, schema)
     expected = model.evaluate(rows)
     blocks = FileBlocks(tmp_path / "log.parquet", schema, size=400)
-    for engine in (None, LocalEngine(), SpillingEngine(tmp_path)):
-        found = partitioned_quality(model, blocks, engine)
-        assert found.rows == expected.rows
-        assert found.prevalence == pytest.approx(expected.prevalence, rel=1e-12)
-        assert found.effective_weights == pytest.approx(expected.effective_weights)
-        pairs = [(found.auc_sum, expected.auc_sum)]
-        pairs += [(found.auc[name], expected.auc[name]) for name in "ab"]
-        assert (found.requests is None) == (request_column is None)
-        if found.requests is not None and expected.requests is not None:
-            pairs += [(found.requests.auc_sum, expected.requests.auc_sum)]
-            pairs += [(found.requests.auc[n], expected.requests.auc[n]) for n in "ab"]
-            assert found.request_auc == pytest.approx(expected.request_auc, rel=1e-12)
+    for engine in (None, LocalEngine()):
+        result = partitioned_quality(model, blocks, engine)
+        assert result.rows == expected.rows
+        assert result.prevalence == pytest.approx(expected.prevalence, rel=1e-12)
+        assert result.effective_weights == pytest.approx(expected.effective_weights)
+        pairs = [(result.auc_sum, expected.auc_sum)]
+        pairs += [(result.auc[name], expected.auc[name]) for name in "ab"]
+        assert (result.requests is None) == (request_column is None)
+        if result.requests is not None and expected.requests is not None:
+            pairs += [(result.requests.auc_sum, expected.requests.auc_sum)]
+            pairs += [(result.requests.auc[n], expected.requests.auc[n]) for n in "ab"]
+            assert result.request_auc == pytest.approx(expected.request_auc, rel=1e-12)
         for one, other in pairs:
             np.testing.assert_allclose(ends(one), ends(other), rtol=1e-9)
     assert list(tmp_path.iterdir()) == [tmp_path / "log.parquet"]
-
-
-def test_what_was_handed_on_gives_its_place_back(tmp_path):
-    engine = SpillingEngine(tmp_path)
-    (one,) = engine.parts(1, rows_of, 3)
-    two = engine.parts(2, halves, one)
-    assert [engine.get(engine.call(total, part)) for part in two] == [0, 3]
-    assert len(engine._files) == 2
-    del one, two
-    assert len(engine._files) == 0
-
-
-def rows_of(count):
-    from harmonrank.evaluation.partitioned_rows import RequestInfluence
-
-    return [RequestInfluence(np.arange(count), np.ones((count, 1)))]
-
-
-def halves(rows):
-    kind = type(rows)
-    return [kind(rows.request[:1], rows.sums[:1]), kind(rows.request[1:], rows.sums[1:])]
-
-
-def total(rows):
-    return int(rows.request.sum())
 
 
 def test_labels_that_are_all_alike_are_refused(tmp_path):

@@ -63,7 +63,7 @@ def test_a_rare_objective_that_rules_is_said_with_weights_to_paste_and_their_cos
     assert equal.proposal == {}
     assert equal.caution() is None
     for asked, areas in ((None, 0), (found.proposal, 1)):
-        expected = grouped_auc(model.score(table, weights=asked), log.labels, log.request).auc
+        expected = grouped_auc(model.score(table, weights=asked), log.labels, log.request)
         assert [pair[areas] for pair in found.auc.values()] == pytest.approx(expected.tolist())
     said = found.caution()
     assert said.startswith("All weights are equal, yet 'buy' has ")

@@ -9,10 +9,11 @@ import harmonrank as hr
 from check_method import SCHEMA, SMALL, planted
 from harmonrank.evaluation import Floor, Sweep, frontier_of, guarded_by
 from harmonrank.fusion import installed_methods, method_class
-from harmonrank.metrics import auc, auc_sum_interval, best_score, bootstrap_auc_sum
+from harmonrank.metrics import auc, auc_sum_interval, best_score
 from harmonrank.registry import Guardrails
 from harmonrank.registry.guardrails import checks_of
 from harmonrank.support import UsageError
+from resampled import bootstrap_auc_sum
 
 AGAINST = hr.Schema(
     {"buy": "p_buy", "like": "p_like"}, context=["hour", "age"], request="request", unwanted=["buy"]

@@ -35,12 +35,6 @@ class LosingEngine:
     def call(self, function, *given):
         return self._sent(self._engine.call, die_first, function, *given)
 
-    def parts(self, count, function, *given):
-        def send(*job):
-            return self._engine.parts(count, *job)
-
-        return self._sent(send, die_first, function, *given)
-
     def keep(self, build, *given):
         return _LosingResident(self, self._engine.keep(build, *given))
 

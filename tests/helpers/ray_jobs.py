@@ -3,8 +3,6 @@
 import os
 import signal
 
-import numpy as np
-
 from harmonrank.support import DataError
 
 
@@ -14,14 +12,6 @@ def double(x):
 
 def fail(x):
     raise DataError(f"Row {x} is odd; repair it.")
-
-
-def cut(values, count):
-    return np.array_split(values, count)
-
-
-def total(*parts):
-    return float(sum(part.sum() for part in parts))
 
 
 def alone(block):

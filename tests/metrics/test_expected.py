@@ -25,7 +25,7 @@ def _expected_by_labels(scores, p, groups):
     for g in np.unique(groups):
         here = groups == g
         for y, chance in _all_labels(p[here]):
-            area = grouped_auc(scores[here], y, np.zeros(here.sum(), int)).auc[0]
+            area = grouped_auc(scores[here], y, np.zeros(here.sum(), int))[0]
             if not np.isnan(area):
                 total, say = total + chance * here.sum() * area, say + chance * here.sum()
     return total / say
@@ -45,7 +45,7 @@ def test_certain_labels_give_the_plain_metric():
     rng = np.random.default_rng(1)
     scores, groups = rng.random(300), rng.integers(0, 30, 300)
     labels = (rng.random((300, 3)) < [0.1, 0.5, 0.0]).astype(float)
-    expected = grouped_auc(scores, labels, groups).auc
+    expected = grouped_auc(scores, labels, groups)
     np.testing.assert_allclose(expected_grouped_auc(scores, labels, groups), expected, rtol=1e-12)
 
 
@@ -54,7 +54,7 @@ def test_is_what_drawn_labels_give_on_average():
     groups = np.repeat(np.arange(2_000), 12)
     p = 1 / (1 + np.exp(3 - rng.standard_normal((len(groups), 2)) * 1.5))
     scores = p[:, 0] + rng.random(len(groups))
-    drawn = [grouped_auc(scores, rng.random(p.shape) < p, groups).auc for _ in range(20)]
+    drawn = [grouped_auc(scores, rng.random(p.shape) < p, groups) for _ in range(20)]
     error = np.std(drawn, axis=0) / np.sqrt(20)
     assert (
         np.abs(np.mean(drawn, axis=0) - expected_grouped_auc(scores, p, groups)) < 4 * error
@@ -104,14 +104,14 @@ def test_intervals_are_those_of_the_bootstrap_over_requests():
     scores, labels = rng.random(3200), rng.random((3200, 2)) < [0.1, 0.4]
     labels[:, 0] |= (scores > 0.9) & (rng.random(3200) < 0.5)
     each, total = grouped_auc_intervals(scores, labels, groups, objective_weights=[1, 2])
-    plain = grouped_auc(scores, labels, groups).auc
+    plain = grouped_auc(scores, labels, groups)
     np.testing.assert_allclose([i.estimate for i in each], plain, rtol=1e-12)
     assert total.estimate == pytest.approx(plain @ [1, 2])
     again = []
     for _ in range(200):
         drawn = rng.integers(0, 400, 400)
         rows = (drawn[:, None] * 8 + np.arange(8)).ravel()
-        again.append(grouped_auc(scores[rows], labels[rows], np.repeat(np.arange(400), 8)).auc)
+        again.append(grouped_auc(scores[rows], labels[rows], np.repeat(np.arange(400), 8)))
     spread = np.std(again, axis=0) * 1.96
     reach = [(i.high - i.low) / 2 for i in each]
     np.testing.assert_allclose(reach, spread, rtol=0.2)

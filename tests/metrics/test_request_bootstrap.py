@@ -43,7 +43,7 @@ def test_a_paired_difference_is_that_of_logs_whose_requests_are_copied(rows, wei
         for s in (ours, other)
     ]
     brute = [
-        [grouped_auc(s[i], labels[i], g, sample_weight=weight[i]).auc for s in (ours, other)]
+        [grouped_auc(s[i], labels[i], g, sample_weight=weight[i]) for s in (ours, other)]
         for i, g in repeated(groups)
     ]
     expected = np.array(brute)

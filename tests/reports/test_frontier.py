@@ -45,7 +45,7 @@ def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
     )
     assert found.within
     np.testing.assert_array_equal(
-        found.decisive.today, grouped_auc(score, logs[1].truth, logs[1].request).auc
+        found.decisive.today, grouped_auc(score, logs[1].truth, logs[1].request)
     )
     table = frontier_table(found)
     point, what, *figures = table.rows[0][:7]

@@ -6,7 +6,12 @@ import pytest
 from batches import SCHEMA, batch
 
 from harmonrank.fusion import method_class, quality_of
-from harmonrank.metrics import auc, auc_interval, auc_sum_interval, grouped_auc_intervals
+from harmonrank.metrics import (
+    auc,
+    auc_intervals,
+    auc_sum_interval,
+    grouped_auc_intervals,
+)
 from harmonrank.streaming import Prequential
 from harmonrank.streaming.learners.prequential import ScoredBatch
 from harmonrank.support import DataError
@@ -35,7 +40,7 @@ def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
     rows = batch(0, 20_000)
     window = window_of([rows]).quality(WEIGHTED)
     fused = Scorer().score(rows)
-    expected = auc_interval(fused, rows.labels, groups=rows.request)
+    expected = auc_intervals(fused, rows.labels, groups=rows.request)[0]
     for value, ends, same in zip(
         window.auc.values(), window.auc_ci.values(), expected, strict=True
     ):

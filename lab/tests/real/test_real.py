@@ -67,7 +67,7 @@ def test_auc_within_requests_is_that_of_the_product(fused):
     scores, labels, requests, _ = fused
     tied = np.round(scores["good"])
     area, say, first = within_requests(tied, labels, requests)
-    expected = grouped_auc(tied, labels, requests).auc
+    expected = grouped_auc(tied, labels, requests)
     np.testing.assert_allclose((area * say).sum(axis=0) / say.sum(axis=0), expected, atol=1e-12)
     assert sorted(requests[first]) == sorted(set(requests))
 

@@ -4,7 +4,6 @@ __all__ = [
     "QUANTILE_ROWS",
     "UNKNOWN",
     "ContextEncoder",
-    "ContextForm",
     "Counts",
     "added_counts",
     "value_counts",
@@ -195,7 +194,6 @@ class NumberFeature(_Feature, frozen=True, dict=True, tag="number", forbid_unkno
 
 
 Feature = TextFeature | IntegerFeature | NumberFeature
-ContextForm = list[Feature]
 
 
 @dataclass(frozen=True)
@@ -286,14 +284,10 @@ class ContextEncoder:
         """Return how a person would name a code, for tables and plots."""
         return "unknown" if code == UNKNOWN else self.features[feature].label(code)
 
-    def to_list(self) -> list[dict[str, Any]]:
-        """Return what `from_form` reads, as plain values."""
-        features: list[dict[str, Any]] = msgspec.to_builtins(list(self.features))
-        return features
-
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, as plain values."""
-        return {"features": self.to_list()}
+        parts: dict[str, Any] = msgspec.to_builtins(self)
+        return parts
 
     def require_columns(self, columns: Sequence[str]) -> None:
         """Refuse an encoder of other columns."""
@@ -302,20 +296,13 @@ class ContextEncoder:
 
     @classmethod
     def from_dict(cls, parts: Any) -> Self:
-        """Build an encoder from what `to_dict` returned."""
-        context = decode(parts, ContextEncoder, "The context")
-        return cls.from_form(list(context.features), context.names)
-
-    @classmethod
-    def from_form(cls, form: ContextForm, columns: Sequence[str]) -> Self:
-        """Build the encoder of some columns from what `to_list` returned, decoded.
+        """Build an encoder from what `to_dict` returned.
 
         Raises:
-            DataError: The columns are others, or values are repeated or out of order.
+            DataError: Something else was, or values are repeated or out of order.
         """
-        encoder = cls(tuple(form))
-        encoder.require_columns(columns)
-        for part in form:
+        encoder = decode(parts, cls, "The context")
+        for part in encoder.features:
             values: Sequence[Any] = part.values
             rising = all(a < b for a, b in pairwise(values))
             if len(set(values)) < len(values) or not (rising or isinstance(part, TextFeature)):

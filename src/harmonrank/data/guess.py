@@ -11,8 +11,16 @@ import numpy as np
 import polars as pl
 import tomli_w
 
-from harmonrank.data.guess_columns import ColumnFacts, facts_of, is_steady
-from harmonrank.data.guess_pairs import PRODUCTION, Pair, graded_pairs, pairs_of, parents
+from harmonrank.data.guess_columns import (
+    PRODUCTION,
+    ColumnFacts,
+    Pair,
+    facts_of,
+    graded_pairs,
+    is_steady,
+    pairs_of,
+    parents,
+)
 from harmonrank.data.reading.tables import Source, describe, open_table
 from harmonrank.data.scales import guess_scale
 from harmonrank.data.schema import Schema
@@ -30,29 +38,18 @@ _PERCENT_WORDS = frozenset(["percent", "pct", "percentage"])
 _WEIGHT_WORDS = frozenset(["weight", "weights", "ipw", "ips"])
 _PLACE_WORDS = frozenset(["position", "pos", "place", "slot", "rank"])
 
-# What each part of a schema is, and what stands there if it was not guessed, as a comment. TOML
-# wants tables after all else.
-_PARTS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "request": ("Candidates that were shown together share it.", {"request": "COLUMN"}),
-    "time": ("When a row was shown; --split time cuts by it.", {"time": "COLUMN"}),
-    "sample_weight": ("How much a row counts.", {}),
-    "context": (
-        "What describes the user and the moment, the same for all candidates of a request. Of a "
-        'time such as "t", "t:hour" and "t:weekday" may be named too.',
-        {"context": ["COLUMN"]},
-    ),
-    "graded": ("Objectives whose label is a number.", {}),
-    "objectives": ("Label = its score.", {}),
-    "given": ("Objectives that are shown only where another happened.", {}),
-    "scale": (
-        "What scores are: probability, percent, logit or any.",
-        {"scale": {"SCORE": "percent"}},
-    ),
-    "weights": (
-        "What the AUC of an objective counts; 1 where it is not named.",
-        {"weights": {"LABEL": 2.0}},
-    ),
-    "truth": ("True probabilities, which only a world knows.", {}),
+# What each part of a schema is; TOML wants tables after all else.
+_PARTS = {
+    "request": "Candidates that were shown together share it.",
+    "time": "When a row was shown; --split time cuts by it.",
+    "sample_weight": "How much a row counts.",
+    "context": "What describes the user and the moment, the same for all candidates of a request. "
+    'Of a time such as "t", "t:hour" and "t:weekday" may be named too.',
+    "graded": "Objectives whose label is a number.",
+    "objectives": "Label = its score.",
+    "given": "Objectives that are shown only where another happened.",
+    "scale": "What scores are: probability, percent, logit or any.",
+    "truth": "True probabilities, which only a world knows.",
 }
 
 
@@ -283,15 +280,9 @@ def commented_toml(guess: Guess, table: str) -> str:
         "\n".join(["# Left out:", *_reasons(guess, left)] * bool(left)),
     ]
     known = guess.schema.to_dict()
-    for part, (meaning, example) in _PARTS.items():
-        lines = [f"# {meaning}"]
-        if part in known:
-            lines += [*_reasons(guess, _columns_of(known[part])), _toml({part: known[part]})]
-        elif example:
-            lines += [f"# {line}" for line in _toml(example).splitlines()]
-        else:
-            continue
-        paragraphs.append("\n".join(lines))
+    for part in filter(known.__contains__, _PARTS):
+        lines = [f"# {_PARTS[part]}", *_reasons(guess, _columns_of(known[part]))]
+        paragraphs.append("\n".join([*lines, tomli_w.dumps({part: known[part]}).strip()]))
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
@@ -303,10 +294,6 @@ def _columns_of(value: Any) -> list[str]:
 
 def _reasons(guess: Guess, names: Iterable[str]) -> list[str]:
     return [f"#   {_line(n)}: {_line(guess.reasons[n][1])}" for n in names if n in guess.reasons]
-
-
-def _toml(parts: dict[str, Any]) -> str:
-    return tomli_w.dumps(parts).strip()
 
 
 def _line(text: str) -> str:

@@ -37,9 +37,6 @@ class Engine(Protocol):
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return a promise of `function(*given)`; the function is one that can be imported."""
 
-    def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
-        """Return promises of the `count` values that `function(*given)` returns."""
-
     def put(self, value: Any) -> Any:
         """Return a promise of a value that many calls are given."""
 
@@ -80,12 +77,6 @@ class LocalEngine:
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return `function(*given)`."""
         return function(*given)
-
-    def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
-        """Return the values of `function(*given)`."""
-        values = list(function(*given))
-        assert len(values) == count, "a function returns as many parts as it was asked for"
-        return values
 
     def put(self, value: Any) -> Any:
         """Return the value."""

@@ -62,13 +62,6 @@ class RayEngine:
         """Return the promise of a task."""
         return _task.remote(function, *given)
 
-    def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
-        """Return the promises of a task with several results."""
-        if count == 1:
-            return [_first.remote(function, *given)]
-        promises: list[Any] = _task.options(num_returns=count).remote(function, *given)
-        return promises
-
     def put(self, value: Any) -> Any:
         """Put a value where all workers of a machine read it without a copy."""
         return value if isinstance(value, ray.ObjectRef) else ray.put(value)
@@ -151,11 +144,6 @@ def _run(function: Callable[..., Any], *given: Any) -> Any:
         return function(*given)
 
 
-def _run_first(function: Callable[..., Any], *given: Any) -> Any:
-    (value,) = _run(function, *given)
-    return value
-
-
 def _machines() -> list[str]:
     """Return the machines of the cluster in turn, each as often as it has processors."""
     alive = [n for n in ray.nodes() if n["Alive"]]  # type: ignore[no-untyped-call]
@@ -164,7 +152,6 @@ def _machines() -> list[str]:
 
 
 _task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
-_first = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run_first)
 
 
 @ray.remote(max_restarts=-1, max_task_retries=-1)

@@ -99,7 +99,7 @@ def compare(
     rows, tested, schema = parts.learn.log, parts.test.log, parts.schema
     rows.require_both_classes("training")
     tested.require_both_classes("test")
-    today = Baseline.of(baseline, train if test is None else test, parts.test.places)
+    today = Baseline.of(baseline, train if test is None else test, parts.test.index)
     pi = rows.prevalence()
     entries = [] if today is None else [today.entry(tested, prevalence=pi, k=k)]
     lost = {"train": missing_of(rows), "test": missing_of(tested)}

@@ -122,7 +122,7 @@ def evaluate(
         if rows.blocks is not None:
             require_measurable(model.schema)
     log, asked = rows.log, {"weights": weights, "value": value}
-    ranked = Baseline.of(baseline, table, rows.places)
+    ranked = Baseline.of(baseline, table, rows.index)
     drift, before = model.drift(log), None
     shares: dict[str, float] = {}
     notes = [] if rows.sampled is None else [rows.sampled.words()]

@@ -84,12 +84,12 @@ class Runs:
                 k=self._k,
             )
 
-        found = self._store.find(method.name, self._key(method), entry)
-        if found is None:
+        known = self._store.find(method.name, self._key(method), entry)
+        if known is None:
             # Before the fit, not after it.
             self._store.refuse_foreign(method.name)
             check_output(self._store.path(method.name, ""), overwrite=True, holds=MODEL)
-        return found
+        return known
 
     def _quality(self, parts: dict[str, Any]) -> Quality:
         quality = Quality.from_dict(parts)

@@ -13,7 +13,7 @@ from harmonrank.data.reading.table_paths import is_paths, table_paths
 from harmonrank.data.rows.log_blocks import FileBlocks, LogBlocks, memory_limit, needed_memory
 from harmonrank.engine import Engine, current_engine
 from harmonrank.evaluation.entry import Entry
-from harmonrank.evaluation.partitioned import partitioned_quality, put_into
+from harmonrank.evaluation.partitioned import partitioned_quality
 from harmonrank.fusion import Method
 from harmonrank.fusion.position import corrected
 from harmonrank.fusion.quality.block_quality import (
@@ -33,14 +33,14 @@ class TableRows:
 
     Attributes:
         log: All rows of a table in memory, corrected for their places; else those drawn.
-        places: Where in the table these are; None if they are all of it.
+        index: Which rows of the table these are; None if they are all of it.
         sampled: How they were drawn from blocks.
         blocks: The whole table, where `log` has some of its rows.
         engine: Whose workers read the blocks; None for this process.
     """
 
     log: Log
-    places: np.ndarray | None = None
+    index: np.ndarray | None = None
     sampled: SampledLog | None = None
     blocks: LogBlocks | None = None
     engine: Engine | None = None
@@ -69,7 +69,7 @@ class TableRows:
     @classmethod
     def _drawn(cls, blocks: LogBlocks, engine: Engine | None = None) -> Self:
         sampled = sampled_requests(blocks)
-        return cls(corrected(sampled.log), sampled.places, sampled, blocks, engine)
+        return cls(corrected(sampled.log), sampled.index, sampled, blocks, engine)
 
     @property
     def table(self) -> Log | LogBlocks:
@@ -89,12 +89,12 @@ class TableRows:
         if self.blocks is None or entry.quality is None or not measurable(self.blocks.schema):
             return entry
         known = partitioned_quality(model, self.blocks, self.engine, **asked)
-        quality = put_into(known, entry.quality)
+        quality = replace(known, value=entry.quality.value)
         if not moved or entry.quality.rows == known.rows:
             return replace(entry, quality=quality)
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
         centres = {"all rows": quality.areas}
-        if quality.requests is not None and quality.requests.exact_auc is None:
+        if quality.requests is not None:
             centres["within requests"] = quality.requests.areas
         drawn = dict(entry.drawn)
         for by in centres.keys() & drawn.keys():

@@ -88,7 +88,7 @@ def influence_of(model: Method, log: Log) -> Influence | None:
             outcomes_of(log),
             request,
             sample_weight=log.sample_weight,
-        ).auc.tolist()
+        ).tolist()
         for asked in (None, proposal)
     )
     moved = dict(zip(names, zip(before, after, strict=True), strict=True))

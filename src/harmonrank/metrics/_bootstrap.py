@@ -1,4 +1,4 @@
-"""Bootstrap intervals of the AUC sum: thousands of reweighted AUCs from one sort per score."""
+"""The bootstrap: thousands of reweighted AUCs from one sort per score."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.metrics._auc import auc, pair_share
+from harmonrank.metrics._auc import pair_share
 from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -15,12 +15,11 @@ from harmonrank.metrics._inputs import (
     check_groups,
     check_labels,
     check_level,
-    check_paired,
     check_scores,
     check_weights,
     sorting_order,
 )
-from harmonrank.metrics._intervals import Interval, objective_weighting
+from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._outcomes import Outcomes, each_part
 from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
@@ -35,68 +34,6 @@ class _Sorted(NamedTuple):
     weights: FloatArray
 
 
-def bootstrap_auc_sum(
-    scores: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    *,
-    minus: ArrayLike | None = None,
-    objective_weights: ArrayLike | None = None,
-    level: float = 0.95,
-    groups: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    replicates: int = 200,
-    seed: int = 0,
-) -> Interval:
-    """Return the percentile interval of Σ_m w_m AUC_m over resampled rows.
-
-    Each replicate gives every row, or every request of `groups` as a whole, an independent
-    Poisson(1) weight: the multinomial bootstrap without its fixed total. Scores keep their order,
-    so one sort serves all replicates. A replicate in which an objective lost a class has no sum
-    and is left out. Unlike `auc_sum_interval` this assumes no normal shape, but it is random: the
-    same seed gives the same interval.
-
-    With the scores `minus` of another fusion it is the interval of the difference, as in
-    `auc_sum_interval`: both see the same replicates.
-
-    >>> rng = np.random.default_rng(0)
-    >>> labels = rng.random((500, 2)) < 0.3
-    >>> scores = labels.sum(axis=1) + rng.normal(size=500)
-    >>> interval = bootstrap_auc_sum(scores, labels)
-    >>> interval.low < interval.estimate < interval.high
-    True
-    >>> bootstrap_auc_sum(scores, labels, minus=scores)
-    Interval(estimate=0.0, low=0.0, high=0.0, level=0.95)
-    """
-    check_level(level)
-    table: Any = labels
-    if not isinstance(labels, Outcomes):
-        table = check_labels(labels, len(check_scores(scores)))
-    M = table.objectives if isinstance(table, Outcomes) else table.shape[1]
-    weights = objective_weighting(objective_weights, M)
-    # An objective of weight 0 must not make the sum nan, nor take time.
-    used = np.flatnonzero(weights)
-    table = table.columns(used) if isinstance(table, Outcomes) else table[:, used]
-
-    def sums(values: ArrayLike) -> tuple[float, FloatArray]:
-        area = auc(values, table, sample_weight=sample_weight)
-        drawn = bootstrap_areas(
-            values,
-            table,
-            groups=groups,
-            sample_weight=sample_weight,
-            replicates=replicates,
-            seed=seed,
-        )
-        return float(area @ weights[used]), drawn @ weights[used]
-
-    estimate, resampled = sums(scores)
-    if minus is not None:
-        check_paired(scores, minus)
-        other, drawn = sums(minus)
-        estimate, resampled = estimate - other, resampled - drawn
-    return percentiles(estimate, resampled, level)
-
-
 def bootstrap_areas(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
@@ -108,7 +45,10 @@ def bootstrap_areas(
 ) -> FloatArray:
     """Return each objective's AUC on many resampled logs, (replicates, objectives).
 
-    A seed stands for the same logs whatever the scores, so differences of results are paired.
+    Each gives every row, or every request of `groups` as a whole, an independent Poisson(1)
+    weight: the multinomial bootstrap without its fixed total. Scores keep their order, so one sort
+    serves all. An objective that lost a class is nan. A seed stands for the same logs whatever the
+    scores, so differences of results are paired.
 
     >>> labels = np.array([[0, 1], [1, 0]] * 50)
     >>> bootstrap_areas(labels[:, 0], labels, replicates=2)

@@ -108,18 +108,6 @@ def fit_isotonic(
     >>> fit_isotonic(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1]))
     (array([0.1 , 0.25, 0.4 ]), array([0. , 0.5, 1. ]))
     """
-    x, y, _ = isotonic_pools(scores, labels, weight)
-    return x, y
-
-
-def isotonic_pools(
-    scores: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the knots of `fit_isotonic` with the weight of the rows behind each.
-
-    >>> isotonic_pools(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1]))[2]
-    array([1., 2., 1.])
-    """
     scores = np.asarray(scores, dtype=np.float64)
     order = argsort(scores)
     w = np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -129,7 +117,7 @@ def isotonic_pools(
 @kernel
 def _pool_labels(
     scores: np.ndarray, labels: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     n, top, i = len(scores), -1, 0
     x, y, w = np.empty(n), np.empty(n), np.empty(n)
     while i < n:
@@ -149,4 +137,4 @@ def _pool_labels(
             y[top - 1] = (w[top - 1] * y[top - 1] + w[top] * y[top]) / total
             w[top - 1] = total
             top -= 1
-    return x[: top + 1].copy(), y[: top + 1].copy(), w[: top + 1].copy()
+    return x[: top + 1].copy(), y[: top + 1].copy()

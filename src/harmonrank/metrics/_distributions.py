@@ -7,6 +7,8 @@ from harmonrank.metrics._auc import mid_ranks
 from harmonrank.metrics._inputs import FloatArray, check_scores, sorting_order
 from harmonrank.support.errors import UsageError
 
+_BINS = 10
+
 
 def spearman(values: ArrayLike) -> FloatArray:
     """Return Spearman's ρ between all columns of (n, M): Pearson's correlation of their ranks.
@@ -50,21 +52,20 @@ def _pairwise(table: FloatArray) -> FloatArray:
     return rho
 
 
-def population_stability_index(before: ArrayLike, now: ArrayLike, *, bins: int = 10) -> float:
+def population_stability_index(before: ArrayLike, now: ArrayLike) -> float:
     """Return the population stability index, PSI = Σ_b (q_b − p_b) ln(q_b / p_b).
 
     p_b and q_b are the shares of the scores before and now in bin b. The bins are cut at the
-    quantiles of the scores before, deciles by default; values that many rows share make fewer of
+    deciles of the scores before; values that many rows share make fewer of
     them. Missing scores (NaN) are a bin of their own, where there are any. Half a row is added to
     every bin, so that an empty one gives a large number and not an infinite one.
 
     By custom less than 0.1 is no change, and more than 0.25 a large one. Chance alone gives about
-    (bins − 1)(1/n + 1/m) where nothing has changed, n and m being the numbers of rows.
+    9 (1/n + 1/m) where nothing has changed, n and m being the numbers of rows.
 
     Args:
         before: (n,) scores to compare with.
         now: (m,) scores.
-        bins: How many quantiles there are.
 
     Returns:
         nan if one of the two has no row.
@@ -76,13 +77,11 @@ def population_stability_index(before: ArrayLike, now: ArrayLike, *, bins: int =
     0.375
     """
     old, new = _scores("before", before), _scores("now", now)
-    if not 2 <= bins <= 10_000:
-        raise UsageError(f"`bins` must be from 2 to 10,000. Got {bins!r}.")
     if not len(old) or not len(new):
         return float("nan")
     known = old[~np.isnan(old)]
     # The quantiles are observed values, so that shares do not depend on how ties are split.
-    last = -(-len(known) * np.arange(1, bins) // bins) - 1
+    last = -(-len(known) * np.arange(1, _BINS) // _BINS) - 1
     edges = np.unique(np.sort(known)[last]) if len(known) else known
     p, q = _counts(old, edges), _counts(new, edges)
     used = np.ones(len(p), dtype=bool)

@@ -3,8 +3,7 @@
 Requests are the sampling unit of its intervals.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,21 +20,7 @@ from harmonrank.metrics._inputs import (
 )
 from harmonrank.metrics._intervals import Interval, interval_of_sums, objective_weighting
 from harmonrank.metrics._outcomes import Outcomes
-from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.kernel import kernel
-
-Weighting = Literal["rows", "equal", "pairs"]
-
-
-@dataclass(frozen=True)
-class GroupedAUC:
-    """Per-request AUC, averaged; one entry per objective in every array."""
-
-    auc: FloatArray
-    requests_used: IntArray
-    requests_one_class: IntArray
-    requests: int
-    weighting: Weighting
 
 
 def grouped_auc(
@@ -43,42 +28,34 @@ def grouped_auc(
     labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     *,
-    weighting: Weighting = "rows",
     sample_weight: ArrayLike | None = None,
-) -> GroupedAUC:
-    """Return Σ_g a_g AUC_gm / Σ_g a_g over the requests g that have an AUC.
+) -> FloatArray:
+    """Return Σ_g a_g AUC_gm / Σ_g a_g over the requests g that have an AUC, a_g their rows; (M,).
 
-    A request whose labels are all of one class has no AUC for that objective: it is left out of
-    the mean and counted in `requests_one_class`. An objective without a usable request is nan.
-    Ties count one half. With fractional labels only pairs of different rows count.
+    A request whose labels are all of one class has no AUC for that objective and is left out of the
+    mean. An objective without a usable request is nan. Ties count one half. With fractional labels
+    only pairs of different rows count.
 
     Args:
         scores: (n,), finite. Only their order within a request counts.
         labels: (n, M) or (n,), in [0, 1].
         groups: (n,) request ids, integers or strings, in any order.
-        weighting: a_g, the weight of a request: its "rows" (their sample weights), "equal", or its
-            number of "pairs" of a positive with a negative.
-        sample_weight: (n,), not negative; None counts every row once.
+        sample_weight: (n,), not negative, what each row counts; None counts every row once.
 
-    >>> result = grouped_auc([1, 2, 3, 1, 2], [0, 1, 0, 0, 1], ["a", "a", "a", "b", "b"])
-    >>> result.auc  # request a has 0.5 on three rows, request b has 1 on two
+    >>> grouped_auc([1, 2, 3, 1, 2], [0, 1, 0, 0, 1], ["a", "a", "a", "b", "b"])
     array([0.7])
-    >>> grouped_auc([1, 2, 3], [1, 1, 0], [7, 7, 8]).requests_one_class
-    array([2])
     """
-    if weighting not in get_args(Weighting):
-        hint = did_you_mean(str(weighting), get_args(Weighting))
-        raise UsageError(
-            f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
-        )
-    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
-    used = pairs > 0
-    say = {"rows": rows * used, "equal": used.astype(np.float64), "pairs": pairs}[weighting]
+    return _mean_by_rows(*request_areas(scores, labels, groups, sample_weight))[0]
+
+
+def _mean_by_rows(
+    area: FloatArray, rows: FloatArray, pairs: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean (M,) and the share of each request in it, (requests, M)."""
+    say = np.where(pairs > 0, rows, 0.0)
     total = say.sum(axis=0)
-    mean = np.full(len(total), np.nan)
-    np.divide((say * area).sum(axis=0), total, out=mean, where=total > 0)
-    count: IntArray = used.sum(axis=0)
-    return GroupedAUC(mean, count, len(area) - count, len(area), weighting)
+    total[total == 0] = np.nan
+    return (say * area).sum(axis=0) / total, say / total
 
 
 def grouped_auc_intervals(
@@ -102,8 +79,16 @@ def grouped_auc_intervals(
     >>> each[0].estimate, total.estimate
     (0.5, 0.5)
     """
-    moments = request_moments(scores, labels, groups, sample_weight)
-    return moments.intervals(objective_weights, level)
+    mean, moves = grouped_auc_influence(scores, labels, groups, sample_weight=sample_weight)
+    used = (~np.isnan(moves)).sum(axis=0)
+    w = objective_weighting(objective_weights, len(mean))
+    counted = w != 0
+    moves = np.nan_to_num(moves)
+    whole = moves[:, counted] @ w[counted]
+    squares = (moves**2).sum(axis=0)
+    each = tuple(map(_interval, mean.tolist(), squares, used.tolist(), [level] * len(mean)))
+    least = int(used[counted].min(initial=int(used.max(initial=0))))
+    return each, _interval(float(mean[counted] @ w[counted]), whole @ whole, least, level)
 
 
 def grouped_auc_influence(
@@ -124,76 +109,12 @@ def grouped_auc_influence(
     (array([0.5]), array([ 0.25, -0.25,   nan]))
     """
     area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
-    say = np.where(pairs > 0, rows, 0.0)
-    share = say / np.where(say.any(axis=0), say.sum(axis=0), np.nan)
-    mean = (share * area).sum(axis=0)
-    return mean, np.where(say > 0, share * (area - mean), np.nan)
-
-
-@dataclass(frozen=True)
-class RequestMoments:
-    """Sums over requests for `grouped_auc_intervals`; sums of several logs can be added.
-
-    Attributes:
-        used: (M,) requests with an AUC.
-        first: (2M,) Σ_g v_g, where v_g has a_g AUC_g of every objective, then a_g of each.
-        second: (2M, 2M) Σ_g v_g v_gᵀ.
-    """
-
-    used: IntArray
-    first: FloatArray
-    second: FloatArray
-
-    def __add__(self, other: Self) -> "RequestMoments":
-        return RequestMoments(
-            self.used + other.used, self.first + other.first, self.second + other.second
-        )
-
-    def intervals(
-        self, objective_weights: ArrayLike | None = None, level: float = 0.95
-    ) -> tuple[tuple[Interval, ...], Interval]:
-        """Return the intervals, up to rounding.
-
-        Request g moves the mean of objective m by (v_gm − mean_m v_g,M+m)/Σ a, which is linear in
-        v_g, so that sums of squared moves are quadratic in the second moments.
-        """
-        M = len(self.used)
-        total = np.where(self.first[M:] > 0, self.first[M:], np.nan)
-        mean = self.first[:M] / total
-        moves = np.hstack([np.eye(M), -np.diag(np.nan_to_num(mean))]) / total[:, None]  # (M, 2M)
-        w = objective_weighting(objective_weights, M)
-        counted = w != 0
-        whole = w[counted] @ moves[counted]
-        squares = [float(move @ self.second @ move) for move in (*moves, whole)]
-        each = tuple(
-            _interval(float(mean[m]), squares[m], int(self.used[m]), level) for m in range(M)
-        )
-        least = int(self.used[counted].min(initial=int(self.used.max(initial=0))))
-        estimate = float(mean[counted] @ w[counted])
-        return each, _interval(estimate, squares[-1], least, level)
-
-
-def request_moments(
-    scores: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    groups: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> RequestMoments:
-    """Return the sums over whole requests.
-
-    >>> one = request_moments([1, 2], [0, 1], [1, 1])
-    >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
-    >>> each[0].estimate
-    0.5
-    """
-    area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
-    say = (pairs > 0) * rows
-    v = np.hstack([say * area, say])
-    return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
+    mean, share = _mean_by_rows(area, rows, pairs)
+    return mean, np.where(share > 0, share * (area - mean), np.nan)
 
 
 def _interval(estimate: float, squares: float, used: int, level: float) -> Interval:
-    reach = interval_of_sums(np.array([max(squares, 0.0)]), used, 1, level)
+    reach = interval_of_sums(np.array([squares]), used, 1, level)
     return Interval.around(estimate, float(reach[0]), level)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.metrics._auc import mid_ranks
+from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
 from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -26,7 +26,7 @@ from harmonrank.metrics._inputs import (
     sorting_order,
 )
 from harmonrank.metrics._outcomes import Outcomes, each_part
-from harmonrank.metrics._ranges import influence_within, totals_of, whole_totals
+from harmonrank.support.kernel import kernel
 
 
 def auc_influence(
@@ -56,9 +56,25 @@ def auc_influence(
         return _of_outcomes(check_scores(scores), labels, sample_weight)
     values, table, weights = check_inputs(scores, labels, sample_weight)
     order = sorting_order(values)
-    ranks = mid_ranks(values, order, weights)
-    whole = whole_totals([totals_of(ranks, table, weights)])
-    return whole.area, influence_within(values, order, ranks, table, weights, whole, 0)
+    return _influence(values, order, mid_ranks(values, order, weights), table, weights)
+
+
+def _influence(
+    scores: NDArray[Any],
+    order: IntArray,
+    ranks: FloatArray,
+    labels: LabelArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same of checked rows whose order and `mid_ranks` are known."""
+    sums, positive, negative = rank_sums(ranks, labels, weights)
+    area = pair_share(sums, positive, negative)
+    # Dividing by nan in place of 0 makes the whole objective nan.
+    P, N = (np.where(np.isnan(area), np.nan, part) for part in (positive, negative))
+    influence: FloatArray = _positive_mid_ranks(scores, order, labels, weights)
+    half = 0.5 * (float(weights.sum()) if weights.size else float(len(scores)))
+    _mix_components(influence, ranks, half, labels, weights, area, P, N)
+    return area, influence
 
 
 def _of_outcomes(
@@ -128,33 +144,68 @@ class Interval:
         return " – ".join("–" if np.isnan(end) else f"{end:.4f}" for end in (self.low, self.high))
 
 
-def auc_interval(
+def auc_intervals(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     *,
+    objective_weights: ArrayLike | None = None,
     level: float = 0.95,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-) -> tuple[Interval, ...]:
-    """Return one interval per objective: AUC ± z √(Σφ²)/n, clipped to [0, 1].
+) -> tuple[tuple[Interval, ...], Interval]:
+    """Return one interval per objective, AUC ± z √(Σφ²)/n in [0, 1], and that of Σ_m w_m AUC_m.
 
     φ is `auc_influence`. With `groups` (request ids) φ is summed within a request before it is
     squared, since rows of one request are not independent. The sum of squares is scaled by
     G/(G−1), G the number of requests (of rows without groups). A perfect ranking has no spread
     left to measure: its interval has no width and is too narrow.
 
+    The second interval is `auc_sum_interval`. Influences are made an objective at a time, so
+    memory does not grow with the number of objectives.
+
     >>> scores, labels = np.array([0.1, 0.3, 0.2, 0.9]), np.array([[0], [0], [1], [1]])
-    >>> (interval,) = auc_interval(scores, labels, level=0.5)
+    >>> (interval,), total = auc_intervals(scores, labels, level=0.5)
     >>> round(interval.low, 3), interval.estimate, round(interval.high, 3)
     (0.555, 0.75, 0.945)
+    >>> total.estimate
+    0.75
     """
-    area, influence = auc_influence(scores, labels, sample_weight=sample_weight)
-    reach = _reach(influence, groups, level)
-    low, high = np.clip(area - reach, 0, 1), np.clip(area + reach, 0, 1)
-    return tuple(
-        Interval(float(a), float(lo), float(hi), level)
-        for a, lo, hi in zip(area, low, high, strict=True)
+    M, influences = _by_objective(scores, labels, sample_weight)
+    weights, rows = objective_weighting(objective_weights, M), np.size(scores)
+    codes, units = (None, rows) if groups is None else check_groups(groups, rows)
+    area, squares, total = np.empty(M), np.empty(M + 1), np.zeros(units)
+    for m, (area[m], influence) in enumerate(influences):
+        moved = influence if codes is None else np.bincount(codes, influence, units)
+        squares[m] = moved @ moved
+        if weights[m]:  # A nan of weight 0 stays out.
+            total += weights[m] * moved
+    squares[M] = total @ total
+    *reach, whole = interval_of_sums(squares, units, rows, level)
+    each = tuple(
+        Interval(a, float(np.clip(a - r, 0, 1)), float(np.clip(a + r, 0, 1)), level)
+        for a, r in zip(area.tolist(), reach, strict=True)
     )
+    used = weights != 0
+    return each, Interval.around(float(area[used] @ weights[used]), float(whole), level)
+
+
+def _by_objective(
+    scores: ArrayLike, labels: ArrayLike | Outcomes, sample_weight: ArrayLike | None
+) -> tuple[int, Iterable[tuple[float, FloatArray]]]:
+    """Return M, and the AUC and influences of each objective; of plain events from one sort."""
+    if isinstance(labels, Outcomes):
+        area, influence = auc_influence(scores, labels, sample_weight=sample_weight)
+        return len(area), zip(area, influence.T, strict=True)
+    values, table, weights = check_inputs(scores, labels, sample_weight)
+    order = sorting_order(values)
+    ranks = mid_ranks(values, order, weights)
+
+    def one(m: int) -> tuple[float, FloatArray]:
+        column = np.ascontiguousarray(table[:, m : m + 1])
+        area, influence = _influence(values, order, ranks, column, weights)
+        return float(area[0]), influence[:, 0]
+
+    return table.shape[1], map(one, range(table.shape[1]))
 
 
 def auc_sum_interval(
@@ -193,7 +244,9 @@ def auc_sum_interval(
     weights = objective_weighting(objective_weights, len(area))
     # A nan of weight 0 stays out.
     used = weights != 0
-    reach = _reach(influence[:, used] @ weights[used, None], groups, level)
+    moved = influence[:, used] @ weights[used, None]
+    units = moved if groups is None else request_influence(moved, groups)
+    reach = interval_of_sums((units**2).sum(axis=0), len(units), len(moved), level)
     return Interval.around(float(area[used] @ weights[used]), float(reach[0]), level)
 
 
@@ -209,13 +262,6 @@ def objective_weighting(weights: ArrayLike | None, objectives: int) -> FloatArra
     # A weight below 0 counts against; sizes are checked as other weights are.
     check_weights(np.abs(values), objectives, "objective_weights")
     return values
-
-
-def _reach(influence: FloatArray, groups: ArrayLike | None, level: float) -> FloatArray:
-    """Return z times the standard error of each column's mean."""
-    rows = len(influence)
-    units = influence if groups is None else request_influence(influence, groups)
-    return interval_of_sums((units**2).sum(axis=0), len(units), rows, level)
 
 
 def request_influence(influence: FloatArray, groups: ArrayLike) -> FloatArray:
@@ -243,3 +289,55 @@ def interval_of_sums(squares: FloatArray, units: int, rows: int, level: float) -
         return np.full(len(squares), np.nan)
     reach: FloatArray = z * np.sqrt(units / (units - 1) * squares) / rows
     return reach
+
+
+@kernel
+def _positive_mid_ranks(
+    scores: NDArray[Any], order: IntArray, labels: LabelArray, weights: FloatArray
+) -> FloatArray:
+    """Return the weight of positives below each row plus half of those tied with it."""
+    n, objectives = labels.shape
+    ranks = np.empty((n, objectives))
+    below = np.zeros(objectives)
+    tied = np.zeros(objectives)
+    start = 0
+    while start < n:
+        tied[:] = 0.0
+        stop = start
+        while stop < n and scores[order[stop]] == scores[order[start]]:
+            weight = 1.0 if weights.size == 0 else weights[order[stop]]
+            for m in range(objectives):
+                tied[m] += weight * labels[order[stop], m]
+            stop += 1
+        for i in range(start, stop):
+            for m in range(objectives):
+                ranks[order[i], m] = below[m] + 0.5 * tied[m]
+        for m in range(objectives):
+            below[m] += tied[m]
+        start = stop
+    return ranks
+
+
+@kernel
+def _mix_components(
+    influence: FloatArray,
+    ranks: FloatArray,
+    half: float,
+    labels: LabelArray,
+    weights: FloatArray,
+    area: FloatArray,
+    P: FloatArray,
+    N: FloatArray,
+) -> None:
+    """Turn the mid-ranks Q among positives into φ, in place."""
+    n, objectives = labels.shape
+    for i in range(n):
+        # v W = w n: the prevalence π = P/W leaves this factor and 1/P, 1/N.
+        factor = float(n) if weights.size == 0 else weights[i] * n
+        for m in range(objectives):
+            y, Q = labels[i, m], influence[i, m]
+            V10 = (ranks[i] + half - Q) / N[m]
+            V01 = (P[m] - Q) / P[m]
+            influence[i, m] = factor * (
+                y * (V10 - area[m]) / P[m] + (1.0 - y) * (V01 - area[m]) / N[m]
+            )

@@ -4,6 +4,7 @@ The estimates are eqs. 6, 7, 8 and 9 of docs/position.md.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -13,11 +14,12 @@ from harmonrank.metrics._inputs import (
     FloatArray,
     check_groups,
     check_labels,
-    check_level,
     check_weights,
 )
-from harmonrank.metrics._intervals import Interval
+from harmonrank.metrics._intervals import Interval, request_influence
 from harmonrank.support.errors import UsageError
+
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,45 +55,41 @@ class LoggedValues:
         own += share * (self.total - total)[:, None]
         return own, self.robust - self.robust.mean(axis=0)
 
-    def intervals(self, level: float = 0.95) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
+    def intervals(self) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
         """Return both values of each objective with intervals, requests as the unit.
 
         V exp(± z e/V), as sums of few events are skewed; V ± z e where V is not above 0. z is wider
         than the normal one by what Student's is with as many degrees of freedom as events.
         """
-        wider = _student(self.effective, level)
+        wider = _student(self.effective)
         first, second = (
             tuple(
-                _interval(float(v), float(r), level)
+                _interval(float(v), float(r))
                 for v, r in zip(values, wider * _error(moved), strict=True)
             )
             for values, moved in zip(self.estimates(), self.influences(), strict=True)
         )
         return first, second
 
-    def lifts(
-        self, current: "LoggedValues", level: float = 0.95
-    ) -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
+    def lifts(self, current: "LoggedValues") -> tuple[tuple[Interval, ...], tuple[Interval, ...]]:
         """Return the change against another ranking of the same requests, in percent.
 
         exp(log ratio ± z e) − 1, with e by the delta method on differences request by request and z
         as for `intervals`; nan where a value is not above 0.
         """
-        return _lifts(self, current, 0, level), _lifts(self, current, 1, level)
+        return _lifts(self, current, 0), _lifts(self, current, 1)
 
 
-def _lifts(
-    new: LoggedValues, current: LoggedValues, kind: int, level: float
-) -> tuple[Interval, ...]:
+def _lifts(new: LoggedValues, current: LoggedValues, kind: int) -> tuple[Interval, ...]:
     a, b = new.estimates()[kind], current.estimates()[kind]
     known = (a > 0) & (b > 0)
     top, bottom = np.where(known, a, 1.0), np.where(known, b, 1.0)
     moved = new.influences()[kind] / top - current.influences()[kind] / bottom
     events = np.minimum(new.effective, current.effective)
-    log, reach = np.log(top / bottom), _student(events, level) * _error(moved)
+    log, reach = np.log(top / bottom), _student(events) * _error(moved)
     ends = [np.where(known, 100 * np.expm1(log + r), np.nan) for r in (0 * reach, -reach, reach)]
     return tuple(
-        Interval(float(v), float(lo), float(hi), level) for v, lo, hi in zip(*ends, strict=True)
+        Interval(float(v), float(lo), float(hi), _LEVEL) for v, lo, hi in zip(*ends, strict=True)
     )
 
 
@@ -104,18 +102,18 @@ def _error(influence: FloatArray) -> FloatArray:
     return error
 
 
-def _student(events: FloatArray, level: float) -> FloatArray:
+def _student(events: FloatArray) -> FloatArray:
     """Return Student's quantile by its first term beyond the normal one, z + (z³ + z)/4ν."""
-    z = NormalDist().inv_cdf(0.5 + 0.5 * check_level(level))
+    z = NormalDist().inv_cdf(0.5 + 0.5 * _LEVEL)
     wider: FloatArray = z + (z**3 + z) / (4 * np.maximum(events, 1.0))
     return wider
 
 
-def _interval(value: float, reach: float, level: float) -> Interval:
+def _interval(value: float, reach: float) -> Interval:
     if not value > 0:
-        return Interval(value, value - reach, value + reach, level)
+        return Interval(value, value - reach, value + reach, _LEVEL)
     factor = float(np.exp(min(reach / value, 100.0))) if reach == reach else reach
-    return Interval(value, value / factor, value * factor, level)
+    return Interval(value, value / factor, value * factor, _LEVEL)
 
 
 def logged_values(
@@ -153,13 +151,10 @@ def logged_values(
     p = np.asarray(predicted, dtype=np.float64)
     if p.shape != y.shape or not np.isfinite(p).all():
         raise UsageError(f"`predicted` must be finite and of shape {y.shape}. Got {p.shape}.")
-    codes, count = check_groups(groups, len(d))
+    codes, _ = check_groups(groups, len(d))
     w = np.divide(d, q, out=np.zeros(len(d)), where=q > 0)
 
-    def by_request(rows: FloatArray) -> FloatArray:
-        columns = [np.bincount(codes, column, count) for column in rows.T]
-        return np.stack(columns, axis=1)
-
+    by_request = partial(request_influence, groups=codes)
     events = w[:, None] * y
     square = (events**2).sum(axis=0)
     effective = np.divide(

@@ -10,8 +10,8 @@ from harmonrank.support.kernel import kernel
 _MOST_OBJECTIVES = 5
 
 
-def pareto_front(points: ArrayLike, maximise: bool = True) -> NDArray[np.bool_]:
-    """Return which of the points (n, d) no other point beats.
+def pareto_front(points: ArrayLike) -> NDArray[np.bool_]:
+    """Return which of the points (n, d), to be maximised, no other point beats.
 
     A point is beaten by one that is at least as good everywhere and better somewhere. Equal points
     do not beat each other, so copies of an unbeaten point are all kept.
@@ -20,8 +20,6 @@ def pareto_front(points: ArrayLike, maximise: bool = True) -> NDArray[np.bool_]:
     array([ True,  True, False,  True])
     """
     table = _check_points(points)
-    if not maximise:
-        table = -table
     # In this order a point can only be beaten by one before it.
     order = np.lexsort(table.T)[::-1].astype(np.int64)
     return _unbeaten(np.ascontiguousarray(table), order)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.metrics._bootstrap import percentiles, poisson_weights
+from harmonrank.metrics._bootstrap import poisson_weights
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -20,7 +20,6 @@ from harmonrank.metrics._inputs import (
     check_weights,
     request_layout,
 )
-from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import kernel
@@ -95,29 +94,6 @@ def events_at_k(
     return total / requests if requests else np.full(len(total), np.nan)
 
 
-def value_interval(
-    scores: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    groups: ArrayLike,
-    k: int,
-    *,
-    value: ArrayLike,
-    event_weight: ArrayLike | None = None,
-    level: float = 0.95,
-    replicates: int = 200,
-    seed: int = 0,
-) -> Interval:
-    """Return `value_at_k` with its bootstrap interval over whole requests.
-
-    >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
-    Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)
-    """
-    each = _request_values(scores, labels, groups, k, value, event_weight)
-    if not each.size:
-        return Interval(float("nan"), float("nan"), float("nan"), level)
-    return percentiles(float(each.mean()), _resampled(each, replicates, seed), level)
-
-
 def bootstrap_values(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
@@ -139,14 +115,10 @@ def bootstrap_values(
     array([3., 3.])
     """
     each = _request_values(scores, labels, groups, k, value, event_weight)
-    return _resampled(each, replicates, seed)
-
-
-def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
-    means = np.full((replicates, *values.shape[1:]), np.nan)
-    for i, drawn in enumerate(poisson_weights(len(values), replicates, seed)):
+    means = np.full((replicates, *each.shape[1:]), np.nan)
+    for i, drawn in enumerate(poisson_weights(len(each), replicates, seed)):
         if total := int(drawn.sum(dtype=np.int64)):
-            means[i] = drawn @ values / total
+            means[i] = drawn @ each / total
     return means
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder, Schema
-from harmonrank.data.context import ContextForm
 from harmonrank.data.reading.parquet import writing
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.registry.target import load_target, registry_of
@@ -18,7 +17,6 @@ from harmonrank.serving.counters import new_array
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import DRIFT, OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
-from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.files import new_file, read_json, write_json
 
 _EACH = 32
@@ -56,7 +54,7 @@ class RecentRows:
         """Make the files: a ring for each worker, with so many rows together."""
         new_array(folder / _COUNTS, "i8", (workers,))
         new_array(folder / _ROWS, _row(schema, encoder), (workers, max(rows // workers, 1)))
-        form = {"schema": schema.to_dict(), "context": encoder.to_list()}
+        form = {"schema": schema.to_dict(), "context": encoder.to_dict()}
         write_json(folder / _FORM, form)
         return cls(folder, schema, encoder)
 
@@ -67,8 +65,7 @@ class RecentRows:
             return None
         parts = read_json(folder / _FORM)
         schema = Schema.from_dict(parts["schema"])
-        form: ContextForm = decode(parts["context"], ContextForm, "context")
-        return cls(folder, schema, ContextEncoder.from_form(form, schema.context))
+        return cls(folder, schema, ContextEncoder.from_dict(parts["context"]))
 
     @property
     def seen(self) -> int:

@@ -26,9 +26,9 @@ def test_requests_are_drawn_whole_though_blocks_cut_them(tmp_path, request_colum
     rows.write_parquet(tmp_path / "log.parquet")
     schema = hr.Schema({"a": "p_a", "b": "p_b"}, request=request_column)
     sampled = sampled_requests(FileBlocks(tmp_path / "log.parquet", schema, size=400), 1_000)
-    request = rows["number"].to_numpy()[sampled.places]
+    request = rows["number"].to_numpy()[sampled.index]
     _, counts = np.unique(request, return_counts=True)
     assert (counts == 6).all()
     assert len(np.unique(sampled.log.request)) == len(counts)
     assert 600 < sampled.log.rows < 1_400
-    np.testing.assert_array_equal(sampled.log.scores[:, 0], rows["p_a"].to_numpy()[sampled.places])
+    np.testing.assert_array_equal(sampled.log.scores[:, 0], rows["p_a"].to_numpy()[sampled.index])

@@ -8,7 +8,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.fusion import Quality, method_class
-from harmonrank.metrics import value_at_k, value_interval
+from harmonrank.metrics import bootstrap_values, percentiles, value_at_k
 from harmonrank.support import UsageError
 from harmonrank.worlds import as_frame, world, world_schema
 from logs import small_table
@@ -94,7 +94,9 @@ def test_a_schema_has_weights_or_values():
 def test_evaluate_measures_the_value_at_k(model, table):
     quality = model.evaluate(table, value=VALUE, k=3)
     fused, labels = model.score(table, value=VALUE), table.select("buy", "like").to_numpy()
-    expected = value_interval(fused, labels, table["request_id"], 3, value=[10, -0.5])
+    rows = fused, labels, table["request_id"], 3
+    drawn = bootstrap_values(*rows, value=[10, -0.5])
+    expected = percentiles(value_at_k(*rows, value=[10, -0.5]), drawn, 0.95)
     assert quality.value.interval == expected
     assert quality.effective_weights == pytest.approx({"buy": 20 / 21, "like": -1 / 21})
     parts = json.loads(json.dumps(quality.to_dict()))

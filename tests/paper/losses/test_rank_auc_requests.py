@@ -48,7 +48,7 @@ def test_equals_a_loop_over_requests_and_so_does_the_gradient(weighted):
 def test_hard_ranks_give_the_metric():
     scores, labels, groups, _ = _batch(seed=1)
     loss = rank_auc_loss(scores, labels, requests=groups, strength=1e-9)
-    within = grouped_auc(scores.numpy(), labels.numpy(), groups).auc
+    within = grouped_auc(scores.numpy(), labels.numpy(), groups)
     assert loss.item() == pytest.approx((1 - within).sum(), abs=1e-9)
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from harmonrank.metrics import auc, auc_sum_interval, bootstrap_auc_sum, grouped_auc
+from harmonrank.metrics import auc, auc_sum_interval, bootstrap_areas, grouped_auc
 from harmonrank_lab.bench._peers import peer
 from harmonrank_lab.bench._result import Case, Size, Timing, Work, measure
 
@@ -25,15 +25,13 @@ def cases(size: Size) -> Iterator[Case]:
     for shape, scores in shapes.items():
         yield Case(f"auc, {shape}", partial(_against_sklearn, scores, labels, size.seconds))
     requests = rng.integers(0, max(rows // _REQUEST_ROWS, 1), rows)
-    other = logits + rng.normal(size=rows)
     alone: dict[str, Work] = {
         "grouped auc": lambda: grouped_auc(logits, labels, requests),
         "auc sum interval": lambda: auc_sum_interval(logits, labels, groups=requests),
-        "bootstrap of 200": lambda: bootstrap_auc_sum(logits, labels),
-        "paired bootstrap of 200": lambda: bootstrap_auc_sum(logits, labels, minus=other),
+        "bootstrap of 200": lambda: bootstrap_areas(logits, labels),
     }
     for name, run in alone.items():
-        # The bootstraps repeat themselves.
+        # The bootstrap repeats itself.
         least = 1 if "bootstrap" in name else 3
         yield Case(name, partial(measure, rows, {"ours": run}, size.seconds, least=least))
 

@@ -188,20 +188,6 @@ class SpilledBlocks(Blocks[Block]):
         self._blocks.append((type(block), kept))
         return len(self._blocks) - 1
 
-    def part(self, number: int, rows: slice) -> Block:
-        """Return some rows of a block all of whose arrays have a row for each."""
-        kind, parts = self._blocks[number]
-        values = {k: self._rows(v, rows) for k, v in parts.items()}
-        block: Block = kind(**values)
-        return block
-
-    def _rows(self, value: Any, rows: slice) -> Any:
-        if isinstance(value, _Extent):
-            each = value.kind.itemsize * int(np.prod(value.shape[1:], dtype=np.int64))
-            shape = (rows.stop - rows.start, *value.shape[1:])
-            return self._read(_Extent(value.kind, shape, value.offset + rows.start * each))
-        return value[rows] if isinstance(value, np.ndarray) else value
-
     def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
         return SpilledBlocks(blocks, self._folder)
 

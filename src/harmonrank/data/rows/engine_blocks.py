@@ -1,31 +1,21 @@
-"""Blocks and engines: a log in blocks on the workers of an engine, and an engine without memory.
+"""A log in blocks on the workers of an engine.
 
 Each worker has a run of neighbouring blocks. Workers are sent functions, add up what these return
 as far as the order of a `SumTree` allows, and return the few sums that are left. So a result is the
 same, to the last bit, for any number of workers, and the same as that of the blocks in one process.
 A worker that is lost is replaced, and makes its blocks again from the source.
-
-`SpillingEngine` is this process as an engine, which keeps rows in files and not in memory. What
-`parts` returns, dataclasses of arrays with a row for each row, is written to a file that nobody
-else can name. What `call` returns is made when it is asked for, and again whenever it is asked for
-again: a value that is handed on takes no memory meanwhile.
 """
 
-__all__ = ["SENDERS", "EngineBlocks", "SpillingEngine", "with_workers"]
+__all__ = ["SENDERS", "EngineBlocks", "with_workers"]
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
-
-import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks, HeldBlocks, SpilledBlocks
 from harmonrank.data.rows.sum_tree import PartSum, SumTree
-from harmonrank.engine import Engine, LocalEngine, Resident, current_engine
+from harmonrank.engine import Engine, Resident, current_engine
 
 Block = TypeVar("Block")
 Made = TypeVar("Made")
@@ -169,66 +159,3 @@ def _added(*sums: list[PartSum]) -> list[PartSum]:
 
 def _itself(block: Any) -> Any:
     return block
-
-
-@dataclass(frozen=True)
-class _Later:
-    """A call that is made when its value is needed."""
-
-    function: Callable[..., Any]
-    given: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """Some rows of what is in a file; the file is gone with the last of these."""
-
-    file: SpilledBlocks[Any]
-    number: int
-    first: int
-    end: int
-
-
-class SpillingEngine(LocalEngine):
-    """One worker, this process, for tables larger than memory.
-
-    Args:
-        folder: Where files are; that of temporary files if left out.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-        # One file for all calls of a function, as they are done with together.
-        self._files: WeakValueDictionary[str, SpilledBlocks[Any]] = WeakValueDictionary()
-
-    def call(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Return a promise of `function(*given)`, which is called when its value is needed."""
-        return _Later(function, given)
-
-    def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
-        """Call the function now, and write its values to a file."""
-        values = super().parts(count, function, *map(self.get, given))
-        file = self._files.get(function.__name__) or SpilledBlocks[Any]([], self._folder)
-        self._files[function.__name__] = file
-        number = file.add(_joined_rows(values))
-        ends = np.cumsum([0, *map(_row_count, values)]).tolist()
-        return [_Written(file, number, *ends[k : k + 2]) for k in range(count)]
-
-    def get(self, promise: Any) -> Any:
-        """Return the value of a promise; whatever else is its own value."""
-        if isinstance(promise, _Later):
-            return promise.function(*map(self.get, promise.given))
-        if isinstance(promise, _Written):
-            return promise.file.part(promise.number, slice(promise.first, promise.end))
-        return promise
-
-
-def _joined_rows(values: list[Any]) -> Any:
-    """Return the rows of all values."""
-    kind = type(values[0])
-    columns = {f.name: [getattr(value, f.name) for value in values] for f in fields(values[0])}
-    return kind(**{k: None if v[0] is None else np.concatenate(v) for k, v in columns.items()})
-
-
-def _row_count(value: Any) -> int:
-    return len(getattr(value, fields(value)[0].name))

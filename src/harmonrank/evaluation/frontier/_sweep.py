@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from harmonrank.data import Log, Source, read_log
+from harmonrank.data.hashing import hashed
 from harmonrank.data.kinds import lineage
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.fusion import Method
@@ -190,7 +191,7 @@ class Sweep:
             return None
         weight = self.row_weight
         fused = self.fused(weights)
-        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight).auc
+        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight)
 
     def events(self, weights: np.ndarray | None, k: int) -> np.ndarray | None:
         """Return how many events of each objective the first k of a request hold."""
@@ -209,13 +210,10 @@ def _whole_requests(log: Log, most: int) -> np.ndarray:
     """Return the rows of requests drawn at random until there are so many, in their order."""
     if log.rows <= most or log.request is None:
         return log.drawn(most)
-    _, codes, sizes = np.unique(log.request, return_inverse=True, return_counts=True)
     # The same requests each time: the number of a point must not change its meaning.
-    order = np.random.default_rng(0).permutation(len(sizes))
-    kept = np.zeros(len(sizes), dtype=bool)
-    kept[order[np.cumsum(sizes[order]) <= most]] = True
-    kept[order[0]] = True
-    return np.flatnonzero(kept[codes])
+    chance = hashed(log.request)
+    limit = np.partition(chance, most)[most]
+    return np.flatnonzero(chance < limit if chance.min() < limit else chance == limit)
 
 
 def weights_to_try(objectives: int, most: int) -> np.ndarray:

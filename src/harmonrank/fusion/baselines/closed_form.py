@@ -11,7 +11,6 @@ __all__ = [
     "fit_calibrations",
 ]
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -20,8 +19,13 @@ import numpy as np
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.fusion.method import Method
 from harmonrank.fusion.protocol import TrainingRows, Traits
-from harmonrank.fusion.quality.block_areas import SortedRows, curve_of, sorted_rows
-from harmonrank.metrics import fit_logistic_curves, logistic_likelihood, logit, sigmoid
+from harmonrank.metrics import (
+    fit_isotonic,
+    fit_logistic_curves,
+    logistic_likelihood,
+    logit,
+    sigmoid,
+)
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.support.newton import Likelihood
 from harmonrank.support.storage.arrays import Array
@@ -127,7 +131,7 @@ class ClosedFormConfig:
             slope, intercept = fit_calibrations(rows.train).T
             return Calibrated(LogisticCurves(slope.copy(), intercept.copy()))
         objectives = range(len(rows.weights))
-        curves = [curve_of(_sorted_by(rows.train, m), rows.rows) for m in objectives]
+        curves = [fit_isotonic(*_one_objective(rows.train, m)) for m in objectives]
         return Calibrated(None, tuple(RisingCurve(x, y) for x, y in curves))
 
 
@@ -148,15 +152,16 @@ class ClosedForm(Method):
     Config = ClosedFormConfig
 
 
-def _sorted_by(blocks: Blocks[FitRows], m: int) -> Iterator[SortedRows]:
-    """Yield the rows of each block in the order of score m, with the label of its objective."""
+def _one_objective(blocks: Blocks[FitRows], m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return score, label and weight of all rows that show an objective."""
+    parts = []
     for number in range(len(blocks)):
         rows = blocks[number]
         if rows.shares is not None:
             rows = rows.taken(rows.shares[:, m] > 0)
-        if rows.rows:
-            scores = rows.scores[:, m].astype(np.float64)
-            yield sorted_rows(scores, rows.labels[:, m : m + 1], rows.weight)
+        parts.append((rows.scores[:, m].copy(), rows.labels[:, m].copy(), rows.weights()))
+    scores, labels, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return scores, labels, weight
 
 
 @dataclass(frozen=True)

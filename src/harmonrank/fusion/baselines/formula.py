@@ -22,7 +22,6 @@ from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.engine import current_engine, in_order
 from harmonrank.fusion.protocol import TrainingRows, Traits
-from harmonrank.fusion.quality.block_areas import SortedRows, areas_of, sorted_rows
 from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import auc
@@ -206,7 +205,7 @@ class FormulaConfig:
         best = int(np.argmax(values))
         if rows.valid_rows > valid.rows and rows.schema.plain:
             fits = [FormulaFit(formula, scale, signs).scores for formula in finalists]
-            best = best_formula(fits, values, rows.valid, rows.valid_rows, rows.weights)
+            best = best_formula(fits, values, rows.valid, rows.weights)
         return FormulaFit(finalists[best], scale, signs)
 
     def _finalists(self, evaluate: SearchObjective, rng: np.random.Generator) -> list[Formula]:
@@ -266,7 +265,6 @@ def best_formula(
     formulas: Sequence[Callable[[np.ndarray], np.ndarray]],
     values: Sequence[float],
     blocks: Blocks[FitRows],
-    rows: int,
     weights: np.ndarray,
 ) -> int:
     """Return which formula has the best AUC-sum on all rows, of the few that are best on some.
@@ -275,18 +273,16 @@ def best_formula(
         formulas: Each gives the fused scores of (rows, M) scores.
         values: What each formula reached on some rows.
         blocks: All rows.
-        rows: How many there are.
         weights: (M,) the weight of each AUC.
     """
     few = np.argsort(-np.asarray(values), kind="stable")[:_EXACT]
 
-    def scored(number: int) -> Iterator[SortedRows]:
-        for k in range(len(blocks)):
-            block = blocks[k]
-            if block.rows:
-                fused = formulas[number](block.scores)
-                yield sorted_rows(fused, block.labels, block.weight)
-
+    parts = []
+    for number in range(len(blocks)):
+        block = blocks[number]
+        fused = np.stack([formulas[int(k)](block.scores) for k in few], axis=1)
+        parts.append((fused, block.labels, block.weights()))
+    fused, labels, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+    areas = [auc(column, labels, sample_weight=weight) for column in fused.T]
     # An objective that the rows do not show cannot vote.
-    sums = [np.nansum(weights * areas_of(scored(int(k)), rows)) for k in few]
-    return int(few[int(np.argmax(sums))])
+    return int(few[int(np.argmax([np.nansum(weights * area) for area in areas]))])

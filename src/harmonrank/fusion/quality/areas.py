@@ -26,8 +26,7 @@ from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_out
 from harmonrank.metrics import (
     Interval,
     auc,
-    auc_interval,
-    auc_sum_interval,
+    auc_intervals,
     best_request_score,
     best_score,
     expected_grouped_auc,
@@ -148,7 +147,7 @@ def values_of(fused: np.ndarray, log: Log, *, within: bool = False) -> np.ndarra
     labels, weight = outcomes_of(log), log.sample_weight
     if not within:
         return auc(fused, labels, sample_weight=weight)
-    return grouped_auc(fused, labels, _requests(log), sample_weight=weight).auc
+    return grouped_auc(fused, labels, _requests(log), sample_weight=weight)
 
 
 def areas_of(
@@ -170,16 +169,12 @@ def areas_of(
     """
     labels, names = outcomes_of(log, columns), np.array(log.schema.names)
     names = names if columns is None else names[list(columns)]
-    rows: dict[str, Any] = {"sample_weight": log.sample_weight}
+    counts: dict[str, Any] = {"objective_weights": weights, "sample_weight": log.sample_weight}
     if within:
-        both = grouped_auc_intervals(
-            fused, labels, _requests(log), objective_weights=weights, **rows
-        )
+        each, total = grouped_auc_intervals(fused, labels, _requests(log), **counts)
     else:
-        rows["groups"] = log.request
-        total = auc_sum_interval(fused, labels, objective_weights=weights, **rows)
-        both = auc_interval(fused, labels, **rows), total
-    areas = Areas(auc=dict(zip(names.tolist(), both[0], strict=True)), auc_sum=both[1])
+        each, total = auc_intervals(fused, labels, groups=log.request, **counts)
+    areas = Areas(auc=dict(zip(names.tolist(), each, strict=True)), auc_sum=total)
     exact, counted = _exact(fused, log, columns, within), weights != 0
     if exact is None:
         return areas

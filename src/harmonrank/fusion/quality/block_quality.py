@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.hashing import hashed
-from harmonrank.data.rows.blocks import drawn_rows, rows_in_block
+from harmonrank.data.hashing import RequestShare
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
@@ -43,12 +42,12 @@ class SampledLog:
 
     Attributes:
         log: Their rows, in order.
-        places: (rows,) where in the table they are.
+        index: (rows,) which rows of the table they are.
         rows: How many rows the table has.
     """
 
     log: Log
-    places: np.ndarray
+    index: np.ndarray
     rows: int
 
     def words(self) -> str:
@@ -72,10 +71,10 @@ def sampled_requests(blocks: LogBlocks, most: int | None = None) -> SampledLog:
         blocks: Where they are; workers read them, if the engine in use has some.
         most: About how many; `SAMPLE_ROWS` if left out.
     """
-    most = most or SAMPLE_ROWS
-    index = drawn_rows(blocks.rows, most) if blocks.schema.request is None else None
-    drawn = with_workers(blocks).each(_drawn, index, most / blocks.rows, own=blocks.starts)
-    pairs = [(log, places) for log, places in drawn if len(places)]
+    # No seed of a fit, whose validation rows are drawn likewise.
+    share = RequestShare((most or SAMPLE_ROWS) / blocks.rows, seed=-1)
+    drawn = with_workers(blocks).each(_drawn, share, own=blocks.starts)
+    pairs = [(log, rows) for log, rows in drawn if len(rows)]
     if not pairs:
         raise DataError(
             f"No request was drawn from {blocks.rows:,} rows: they are of very few requests; check "
@@ -83,17 +82,13 @@ def sampled_requests(blocks: LogBlocks, most: int | None = None) -> SampledLog:
         )
     logs = [log for log, _ in pairs]
     joined = concatenated(logs)
-    if index is None:  # the same number is the same request in every block
+    if blocks.schema.request is not None:  # the same number is the same request in every block
         request = np.concatenate([log.request for log in logs if log.request is not None])
         joined = replace(joined, request=request)
-    return SampledLog(joined, np.concatenate([places for _, places in pairs]), blocks.rows)
+    return SampledLog(joined, np.concatenate([rows for _, rows in pairs]), blocks.rows)
 
 
-def _drawn(log: Log, first: int, index: np.ndarray | None, share: float) -> tuple[Log, np.ndarray]:
-    """Return the drawn rows of a block, and their places in the table."""
-    if index is None:
-        assert log.request is not None
-        some = np.flatnonzero(hashed(log.request) < share)
-    else:
-        some = rows_in_block(index, first, log.rows)
+def _drawn(log: Log, first: int, share: RequestShare) -> tuple[Log, np.ndarray]:
+    """Return the drawn rows of a block, and their numbers in the table."""
+    some = share(log, first)
     return log.take(some), first + some

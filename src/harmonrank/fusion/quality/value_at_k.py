@@ -11,7 +11,7 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion.quality.areas import LEVEL, Ends
 from harmonrank.fusion.quality.outcomes import outcomes_of, true_outcomes
-from harmonrank.metrics import Interval, value_at_k, value_interval
+from harmonrank.metrics import Interval, bootstrap_values, percentiles, value_at_k
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,11 @@ def value_of(fused: np.ndarray, log: Log, value: np.ndarray, k: int, *, ranked: 
     at_k = ValueAtK(k, dict(zip(log.schema.names, value.tolist(), strict=True)), ranked)
     if log.request is None:
         return at_k
-    labels, counts = outcomes_of(log), log.inverse
-    found = value_interval(fused, labels, log.request, k, value=value, event_weight=counts)
-    mean, (low, high) = found.parts
-    at_k = replace(at_k, mean=mean, ci=(low, high))
+    rows, counts = (fused, outcomes_of(log), log.request, k), log.inverse
+    mean = value_at_k(*rows, value=value, event_weight=counts)
+    drawn = bootstrap_values(*rows, value=value, event_weight=counts)
+    estimate, (low, high) = percentiles(mean, drawn, LEVEL).parts
+    at_k = replace(at_k, mean=estimate, ci=(low, high))
     if log.truth is None:
         return at_k
     truth = true_outcomes(log)

@@ -162,7 +162,7 @@ def validation(
             return float(next(later))
         given = fused(network), labels
         if within and valid.request is not None:
-            areas = grouped_auc(*given, valid.request, sample_weight=valid.weight).auc
+            areas = grouped_auc(*given, valid.request, sample_weight=valid.weight)
         else:
             areas = auc(*given, sample_weight=valid.weight)
         # An objective that is absent from the validation rows does not count.
