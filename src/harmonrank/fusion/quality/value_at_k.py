@@ -61,8 +61,8 @@ def value_of(fused: np.ndarray, log: Log, value: np.ndarray, k: int, *, ranked: 
     if log.request is None:
         return at_k
     labels, counts = outcomes_of(log), log.inverse
-    found = value_interval(fused, labels, log.request, k, value=value, event_weight=counts)
-    mean, (low, high) = found.parts
+    interval = value_interval(fused, labels, log.request, k, value=value, event_weight=counts)
+    mean, (low, high) = interval.parts
     at_k = replace(at_k, mean=mean, ci=(low, high))
     if log.truth is None:
         return at_k
