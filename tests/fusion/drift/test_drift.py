@@ -11,7 +11,7 @@ import harmonrank as hr
 from harmonrank.data import Schema
 from harmonrank.fusion import method_class
 from harmonrank.fusion.drift.drift import ColumnDrift
-from harmonrank.fusion.drift.measurement import replacement_of
+from harmonrank.fusion.drift.measurement import Moves, replacement_of
 from harmonrank.worlds.simulation import as_frame, world_schema
 from upstream import NEW, OLD, log_of
 
@@ -172,8 +172,8 @@ def test_a_score_that_was_constant_at_the_fit_does_not_stand_in_the_way():
 def replaced(*columns, correlation):
     """Return the finding for columns that moved alike everywhere."""
     everywhere = {"blocks": [np.arange(3)]}
-    offsets = np.array([c.offset for c in columns]), np.array([c.scale for c in columns])
-    return replacement_of(columns, correlation, everywhere, lambda _: offsets)
+    moves = Moves(*np.array([(c.offset, c.scale) for c in columns]).T)
+    return replacement_of(columns, correlation, everywhere, lambda _: moves)
 
 
 HALF = np.full((3, 3), 0.5)

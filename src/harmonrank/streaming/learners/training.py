@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import Self
+from typing import NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -168,6 +168,13 @@ def agreed(old: Seen, new: Seen | None) -> Seen:
     return new if set(new.drift.replaced) <= set(old.drift.moved) else old
 
 
+class Candidate(NamedTuple):
+    """A model to publish, and the rows that judge it."""
+
+    model: Method
+    rows: Log
+
+
 @dataclass(frozen=True, eq=False)
 class StreamTraining:
     """A learner, and the rows that it is still to learn from.
@@ -289,8 +296,8 @@ class StreamTraining:
             return "too few rows for a model yet"
         return None if self.guard.judged else self.guard.lacking(self.schema)
 
-    def candidate(self) -> tuple[Method, Log] | None:
-        """Return the model to publish and the rows that judge it; None if it is held.
+    def candidate(self) -> Candidate | None:
+        """Return what to publish; None if it is held.
 
         Both are adjusted to replacements of upstream models that are newer than the rows.
         """
@@ -299,7 +306,7 @@ class StreamTraining:
             return None
         for before, after in pairwise(self._models):
             log = after.fitted.scores_of_now(log, before.fitted)
-        return model, looked_at(log, model)
+        return Candidate(model, looked_at(log, model))
 
     @property
     def _request(self) -> str:

@@ -14,12 +14,19 @@ import polars as pl
 
 from harmonrank.data.scales import bounds_of
 from harmonrank.data.values import LAST_PLACE
-from harmonrank.streaming.sources.events import TYPES, EventForm, converted, nulls, series_of
+from harmonrank.streaming.sources.events import (
+    TYPES,
+    Converted,
+    EventForm,
+    converted,
+    nulls,
+    series_of,
+)
 
 AHEAD = timedelta(hours=1)
 """How far an event may be ahead of the clock; else one broken clock would close every window."""
 
-_Read = Callable[[str, str], tuple[pl.Series, pl.Series | None]]
+_Read = Callable[[str, str], Converted]
 _Check = tuple[pl.Expr, str]
 _TURNED = 256
 _NO_OBJECT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -36,10 +43,10 @@ def read_frame(form: EventForm, raw: pl.DataFrame, *, now: datetime | None = Non
         now: What the clock shows; the clock of this machine if left out.
     """
 
-    def read(name: str, kind: str) -> tuple[pl.Series, pl.Series | None]:
+    def read(name: str, kind: str) -> Converted:
         if name in raw.columns:
             return converted(raw[name], kind)
-        return nulls(TYPES[kind], raw.height), None
+        return Converted(nulls(TYPES[kind], raw.height))
 
     def spell(row: int) -> str:
         return json.dumps(raw.row(row, named=True), default=str)
@@ -53,9 +60,11 @@ def read_lines(
     """Return JSON lines, an object each, as events."""
     columns, broken = _decoded(form, lines)
 
-    def read(name: str, kind: str) -> tuple[pl.Series, pl.Series | None]:
-        values, bad = series_of(columns[name], kind)
-        return values, pl.Series(broken) if name == "event" and any(broken) else bad
+    def read(name: str, kind: str) -> Converted:
+        series = series_of(columns[name], kind)
+        if name == "event" and any(broken):
+            return series._replace(bad=pl.Series(broken))
+        return series
 
     return _events(form, read, lambda row: lines[row].decode(errors="replace"), now)
 

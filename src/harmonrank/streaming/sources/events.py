@@ -10,12 +10,12 @@ order, with nulls where a column does not apply:
 `fault` says why a row is malformed, and `raw` then holds it as it came, as JSON.
 """
 
-__all__ = ["EVENT_COLUMNS", "TYPES", "EventForm", "converted", "nulls", "series_of"]
+__all__ = ["EVENT_COLUMNS", "TYPES", "Converted", "EventForm", "converted", "nulls", "series_of"]
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 
@@ -51,19 +51,26 @@ _TAKEN = ("event", "request", "time", "objective", "value", "fault", "raw")
 _SHARED = ("item", "user", "position")
 
 
-def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None]:
-    """Return a column as its kind, and where a value is none of that kind, if anywhere.
+class Converted(NamedTuple):
+    """A column as its kind, and where a value is none of that kind; None if nowhere."""
+
+    values: pl.Series
+    bad: pl.Series | None = None
+
+
+def converted(series: pl.Series, kind: str) -> Converted:
+    """Return a column as its kind.
 
     What becomes of a value depends on the value and the column's type alone. Null and NaN are
     null, and right.
     """
     series = series.alias("")  # its own name may be a pattern to polars
     if _is_canonical(series, kind):
-        return series, None
+        return Converted(series)
     known = ~is_lost(series)
     values = _READERS[kind](series)
     bad = known & values.is_null()
-    return values, bad if bad.any() else None
+    return Converted(values, bad if bad.any() else None)
 
 
 def _is_canonical(series: pl.Series, kind: str) -> bool:
@@ -144,8 +151,8 @@ _READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
 }
 
 
-def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | None]:
-    """Return JSON values as their kind, and where one is not; each counts by its own type."""
+def series_of(values: Sequence[Any], kind: str) -> Converted:
+    """Return JSON values as their kind; each counts by its own type."""
     try:
         # Strict, so that no value is turned into what it is not.
         return converted(pl.Series("", values, _FIRST[kind], strict=True), kind)
@@ -157,9 +164,9 @@ def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | 
             by_type.setdefault(held, []).append(row)
     for held, rows in by_type.items():
         part = pl.Series("", [held(values[row]) for row in rows], strict=True)
-        column = column.scatter(rows, converted(part, kind)[0])
+        column = column.scatter(rows, converted(part, kind).values)
     bad = column.is_null() & pl.Series([not _is_nothing(value) for value in values])
-    return column, bad if bad.any() else None
+    return Converted(column, bad if bad.any() else None)
 
 
 def _is_nothing(value: Any) -> bool:
