@@ -170,10 +170,7 @@ def with_everything(model):
     table[0] = np.sort(rng.normal(size=table.shape[1]))
     normal = np.array([1.0, 0.0])
     coordinate = replace(heads.coordinate, table=table, normal=normal, below=normal + 1)
-    return with_heads(model, replace(heads, residual=residual, coordinate=coordinate))
-
-
-def with_heads(model, heads):
+    heads = replace(heads, residual=residual, coordinate=coordinate)
     return changed(model, state=replace(model.state, heads=heads))
 
 
@@ -182,19 +179,11 @@ def test_curves_surfaces_and_bent_coordinates_are_exported(tmp_path):
     check_equal(exported(model, tmp_path), model, strange(planted(500, seed=2)))
 
 
-@pytest.mark.parametrize("correlation", [0.3, 0.99, -0.99])
-def test_contexts_too_many_to_list_are_computed(correlation, tmp_path, monkeypatch):
+def test_too_many_contexts_to_list_are_refused_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr("harmonrank.export.heads._MOST_NUMBERS", 10)
-    model = with_everything(quick("harmonrank"))
-    density = model.state.heads.density
-    deviation = np.exp(density.log_variance / 2)
-    # Where variances differ by context, strong correlations must be shrunk in some of them.
-    covariance = correlation * np.outer(deviation, deviation)
-    density = replace(
-        density, covariance=covariance, spread=np.resize([-0.6, 0.1, 0.5], density.spread.shape)
-    )
-    model = with_heads(model, replace(model.state.heads, density=density))
-    check_equal(exported(model, tmp_path), model, strange(planted(500, seed=2)))
+    with pytest.raises(UsageError, match=r"combinations of context .* more than the 10 .* serve"):
+        exported(quick("harmonrank"), tmp_path)
+    assert not (tmp_path / "model.onnx").exists()
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "closed-form", "harmonrank-paper"])

@@ -51,15 +51,15 @@ def test_changed_options_are_printed_as_they_are_typed():
 def test_quality_leaderboard_and_drift_show_as_tables(table, schema):
     model = hr.ClosedForm().fit(table, schema)
     board = hr.compare(table, schema, ["closed-form", "prevalence-weights"], test=table).board
-    for found, head in (
+    for report, head in (
         (model.evaluate(table), "objective"),
         (board, "method"),
         (model.drift(table), "score"),
     ):
-        assert repr(found) == str(found.to_table())
+        assert repr(report) == str(report.to_table())
         # A leaderboard says first who is ahead.
-        assert any(line.lstrip().startswith(head) for line in repr(found).splitlines())
-        assert "<table" in found._repr_html_()
+        assert any(line.lstrip().startswith(head) for line in repr(report).splitlines())
+        assert "<table" in report._repr_html_()
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "logistic", "lightgbm", "mbce"])

@@ -55,11 +55,11 @@ def test_where_requests_differ_it_beats_the_fit_for_all_rows(log, model, over_al
 @pytest.mark.parametrize("name", ["elive", "conflict"])
 def test_where_rows_are_independent_it_does_no_harm(name):
     train, test, schema = tables(name, 40_000)
-    found = {
+    quality_of_fit = {
         optimise: hr.HarmonRank(optimise=optimise).fit(train, schema).evaluate(test)
         for optimise in ("all", "auto")
     }
-    regret = {optimise: quality.requests.regret for optimise, quality in found.items()}
+    regret = {optimise: quality.requests.regret for optimise, quality in quality_of_fit.items()}
     assert regret["auto"] < regret["all"] + 0.001
 
 

@@ -20,15 +20,15 @@ def test_shares_are_those_of_a_loop_over_pairs_and_add_up_to_one():
     table = rare_table()
     model = hr.ClosedForm().fit(table, SCHEMA)
     log = read_log(table, SCHEMA)
-    found = influence_of(model, log)
+    influence = influence_of(model, log)
     parts = model.contributions(table)
-    assert list(found.shares.values()) == pytest.approx(influence_by_pairs(parts, log.request))
-    assert sum(found.shares.values()) == pytest.approx(1)
+    assert list(influence.shares.values()) == pytest.approx(influence_by_pairs(parts, log.request))
+    assert sum(influence.shares.values()) == pytest.approx(1)
     alone = influence_of(model, read_log(table, hr.Schema(SCHEMA.objectives)))
     same = influence_by_pairs(parts[:300], np.zeros(300))
     part = read_log(table.head(300), hr.Schema(SCHEMA.objectives))
     assert list(influence_of(model, part).shares.values()) == pytest.approx(same)
-    assert (found.where, alone.where) == ("within requests", "over all rows")
+    assert (influence.where, alone.where) == ("within requests", "over all rows")
     single = replace(log, request=np.arange(log.rows))
     assert influence_of(model, single) == alone
 
@@ -56,20 +56,20 @@ def test_a_rare_objective_that_rules_is_said_with_weights_to_paste_and_their_cos
     table = rare_table(6000)
     model = hr.ClosedForm().fit(table, SCHEMA)
     log = read_log(table, SCHEMA)
-    found = influence_of(model, log)
-    assert found.shares["buy"] > 0.5
-    equal = influence_of(model.reweighted(found.proposal), log)
+    influence = influence_of(model, log)
+    assert influence.shares["buy"] > 0.5
+    equal = influence_of(model.reweighted(influence.proposal), log)
     assert list(equal.shares.values()) == pytest.approx([1 / 3] * 3, abs=0.005)
     assert equal.proposal == {}
     assert equal.caution() is None
-    for asked, areas in ((None, 0), (found.proposal, 1)):
+    for asked, areas in ((None, 0), (influence.proposal, 1)):
         expected = grouped_auc(model.score(table, weights=asked), log.labels, log.request)
-        assert [pair[areas] for pair in found.auc.values()] == pytest.approx(expected.tolist())
-    said = found.caution()
+        assert [pair[areas] for pair in influence.auc.values()] == pytest.approx(expected.tolist())
+    said = influence.caution()
     assert said.startswith("All weights are equal, yet 'buy' has ")
     weights = said.split("--weights ")[1].split(";")[0]
-    assert weights == ",".join(f"{n}={w:g}" for n, w in found.proposal.items())
-    assert f"buy {found.auc['buy'][0]:.4f} to {found.auc['buy'][1]:.4f}" in said
+    assert weights == ",".join(f"{n}={w:g}" for n, w in influence.proposal.items())
+    assert f"buy {influence.auc['buy'][0]:.4f} to {influence.auc['buy'][1]:.4f}" in said
     unknown = influence_of(model, replace(log, labels=None))
     assert unknown.auc == {}
     assert "rows with labels tell" in unknown.caution()

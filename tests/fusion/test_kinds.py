@@ -94,18 +94,18 @@ def fitted(name):
 @pytest.mark.parametrize("name", TAKE)
 def test_methods_rank_by_all_kinds_at_once(name, tmp_path):
     model = fitted(name)
-    found = model.evaluate(planted(4000, seed=2))
-    areas = {key: interval.estimate for key, interval in found.auc.items()}
+    quality = model.evaluate(planted(4000, seed=2))
+    areas = {key: interval.estimate for key, interval in quality.auc.items()}
     assert areas["click"] > 0.55
     assert areas["order"] > 0.4  # it pulls against clicks
     assert areas["watch"] > 0.55
     assert areas["report"] < 0.45
-    assert "watch is graded" in str(found)
-    assert "order is given click" in str(found)
+    assert "watch is graded" in str(quality)
+    assert "order is given click" in str(quality)
     model.save(tmp_path / "m")
     again = hr.load(tmp_path / "m")
     assert (again.score(planted(500, seed=3)) == model.score(planted(500, seed=3))).all()
-    assert again.evaluate(planted(4000, seed=2)).to_dict() == found.to_dict()
+    assert again.evaluate(planted(4000, seed=2)).to_dict() == quality.to_dict()
 
 
 NETWORKS = sorted(set(installed_methods()) - set(TAKE))
@@ -123,9 +123,9 @@ def test_networks_learn_graded_objectives_by_the_place_of_a_label(name):
     schema = SCHEMA.subset(["watch", "report"])
     model = method_class(name)(**SMALL.get(name, {}))
     model.fit(planted(), schema, valid=planted(2000, seed=1))
-    found = model.evaluate(planted(4000, seed=2))
-    assert found.auc["watch"].estimate > 0.55
-    assert found.auc["report"].estimate < 0.5
+    quality = model.evaluate(planted(4000, seed=2))
+    assert quality.auc["watch"].estimate > 0.55
+    assert quality.auc["report"].estimate < 0.5
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "logistic", "closed-form", "lightgbm"])
@@ -196,6 +196,6 @@ def test_missing_scores_are_averaged_over_for_every_kind():
         p_watch=pl.when(pl.Series(rng.random(4000) < 0.2)).then(None).otherwise(pl.col("p_watch"))
     )
     model = hr.HarmonRank().fit(holes, SCHEMA)
-    found = model.evaluate(planted(4000, seed=2))
+    quality = model.evaluate(planted(4000, seed=2))
     whole = fitted("harmonrank").evaluate(planted(4000, seed=2))
-    assert found.auc_sum.estimate == pytest.approx(whole.auc_sum.estimate, abs=0.02)
+    assert quality.auc_sum.estimate == pytest.approx(whole.auc_sum.estimate, abs=0.02)

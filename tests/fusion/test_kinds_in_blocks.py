@@ -34,7 +34,7 @@ def both(method, schema, tmp_path, *, rows=None, **options):
     if "order" not in schema.given:
         train, valid = (rows.with_columns(pl.col("order").fill_null(0)) for rows in (train, valid))
     train.write_parquet(tmp_path / "train.parquet")
-    found = []
+    paths = []
     for name in ("memory", "blocks"):
         model = method_class(method)(**options)
         if name == "memory":
@@ -46,8 +46,8 @@ def both(method, schema, tmp_path, *, rows=None, **options):
             weight = train[schema.sample_weight] if schema.sample_weight else np.ones(train.height)
             assert model.training.rows == (weight > 0).sum()
         model.save(tmp_path / name)
-        found.append(tmp_path / name)
-    return found
+        paths.append(tmp_path / name)
+    return paths
 
 
 def schemas():
@@ -136,8 +136,8 @@ def test_levels_of_parts_are_those_of_all_rows(weighted):
     weight = rng.random(10_000) if weighted else None
     parts = [slice(first, first + 70) for first in range(0, 10_000, 70)]
     of_parts = (LabelLevels.of(labels[p], None if weight is None else weight[p]) for p in parts)
-    found, known = reduce(add, of_parts), LabelLevels.of(labels, weight)
-    np.testing.assert_array_equal(found.values, known.values)
-    np.testing.assert_allclose(found.mass, known.mass, rtol=1e-12)
-    np.testing.assert_allclose(found.mid_distribution(), known.mid_distribution(), rtol=1e-12)
-    assert found.ties() == pytest.approx(known.ties(), rel=1e-12)
+    added, known = reduce(add, of_parts), LabelLevels.of(labels, weight)
+    np.testing.assert_array_equal(added.values, known.values)
+    np.testing.assert_allclose(added.mass, known.mass, rtol=1e-12)
+    np.testing.assert_allclose(added.mid_distribution(), known.mid_distribution(), rtol=1e-12)
+    assert added.ties() == pytest.approx(known.ties(), rel=1e-12)

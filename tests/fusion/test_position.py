@@ -51,13 +51,13 @@ def test_one_weight_makes_the_expectation_of_any_figure_that_of_what_is_wanted()
     wanted = {(0, 0): 0.5, (0, 1): 0.1, (1, 0): 0.15, (1, 1): 0.25}
     rho, theta = 1 - wanted[0, 0], 0.3
     for figure in (lambda a, b: a, lambda a, b: b * (1 - a), lambda a, b: (a - 0.3) ** 2 + 2 * b):
-        found = 0.0
+        expected = 0.0
         for (a, b), seen in itertools.product(wanted, (0, 1)):
             answered = np.array([bool(seen * (a + b))])
             (u,) = inverse_weights(answered, np.array([theta]), np.array([rho]))
             chance = wanted[a, b] * (theta if seen else 1 - theta)
-            found += chance * u * figure(a * seen, b * seen)
-        assert found == pytest.approx(sum(p * figure(*y) for y, p in wanted.items()))
+            expected += chance * u * figure(a * seen, b * seen)
+        assert expected == pytest.approx(sum(p * figure(*y) for y, p in wanted.items()))
 
 
 def test_the_curve_is_the_maximum_that_em_climbs_to():
@@ -68,9 +68,9 @@ def test_the_curve_is_the_maximum_that_em_climbs_to():
     answered = rng.random(20_000) < np.array([1, 0.6, 0.4, 0.2])[place] * (0.2 + 0.2 * group)
     theta, rho = em_examination(group, place, answered, 20_000)
     features = np.c_[np.ones(20_000), group == 1, group == 2]
-    found = ClickModel.fit(features, place, answered, np.ones(20_000))
-    assert np.exp(found.log_chance) == pytest.approx(theta, rel=0.01)
-    ours = found.relevance(lambda rows: features[rows], 20_000)
+    model = ClickModel.fit(features, place, answered, np.ones(20_000))
+    assert np.exp(model.log_chance) == pytest.approx(theta, rel=0.01)
+    ours = model.relevance(lambda rows: features[rows], 20_000)
     assert [ours[group == g][0] for g in range(3)] == pytest.approx(rho, rel=0.01)
 
 
@@ -106,9 +106,9 @@ def test_metrics_of_corrected_feedback_are_near_the_exact_ones_and_naive_ones_ar
     assert right.mean() < wrong.mean() / 2
     worth = np.array([1.0, 5, 10, 10, 1])
     k = {"k": 5, "value": worth}
-    found = value_at_k(fused, log.labels, log.request, event_weight=log.inverse, **k)
+    value = value_at_k(fused, log.labels, log.request, event_weight=log.inverse, **k)
     true = value_at_k(fused, log.truth, log.request, **k)
-    assert found == pytest.approx(true, rel=0.05)
+    assert value == pytest.approx(true, rel=0.05)
     assert value_at_k(fused, log.labels, log.request, **k) < 0.7 * true
 
 
@@ -152,10 +152,10 @@ def test_rows_are_corrected_once_and_by_the_curve_that_is_given(train):
 
 def test_chances_below_a_twentieth_are_clipped_and_it_is_said(train):
     log = corrected(read_log(train.head(5000), replace(PLACED, examination={1: 1.0, 4: 0.001})))
-    found = PositionCorrection.of(log)
-    assert found.largest_weight == 20
-    assert found.clipped_share == pytest.approx((log.position >= 4).mean())
-    assert "weights up to 20.0, clipped in" in found.words()
+    correction = PositionCorrection.of(log)
+    assert correction.largest_weight == 20
+    assert correction.clipped_share == pytest.approx((log.position >= 4).mean())
+    assert "weights up to 20.0, clipped in" in correction.words()
     few = PositionCorrection.of(log.take(np.arange(300)))
     assert "Too few to trust: " in few.words()
 

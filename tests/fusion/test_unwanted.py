@@ -64,12 +64,12 @@ def test_intervals_of_the_sum_take_weights_below_0():
     weights = np.array([1.0, -1.0])
     a, b = auc(scores, labels)
     turned = np.stack([labels[:, 0], ~labels[:, 1]], axis=1)
-    found = auc_sum_interval(scores, labels, objective_weights=weights)
+    interval = auc_sum_interval(scores, labels, objective_weights=weights)
     same = auc_sum_interval(scores, turned)
-    assert found.estimate == pytest.approx(a - b)
-    assert found.high - found.low == pytest.approx(same.high - same.low)
+    assert interval.estimate == pytest.approx(a - b)
+    assert interval.high - interval.low == pytest.approx(same.high - same.low)
     drawn = bootstrap_auc_sum(scores, labels, objective_weights=weights)
-    assert drawn.low < found.estimate < drawn.high
+    assert drawn.low < interval.estimate < drawn.high
 
 
 def unwanted_sweep():
@@ -79,19 +79,19 @@ def unwanted_sweep():
 
 def test_a_frontier_seeks_less_of_what_is_unwanted():
     model, sweep = unwanted_sweep()
-    found = frontier_of(sweep, points=21)
-    assert found.unwanted == ("buy",)
-    assert (found.weights[:, 0] <= 0).all()
+    swept = frontier_of(sweep, points=21)
+    assert swept.unwanted == ("buy",)
+    assert (swept.weights[:, 0] <= 0).all()
     # More weight against it leaves less of it.
-    order = np.argsort(found.weights[:, 0])
-    assert found.auc.figures[order[0], 0] < 0.3 < 0.45 < found.auc.figures[order[-1], 0]
+    order = np.argsort(swept.weights[:, 0])
+    assert swept.auc.figures[order[0], 0] < 0.3 < 0.45 < swept.auc.figures[order[-1], 0]
     quality = model.evaluate(sweep.log)
-    assert found.sums[0] == pytest.approx(quality.requests.auc_sum.estimate)
-    assert found.to_dict()["points"][0]["auc_sum"] == pytest.approx(quality.auc_sum.estimate)
-    assert "least buy" in " ".join(found.listed().values())
-    saved = model.with_point("calm", found.point(3)).at("calm")
+    assert swept.sums[0] == pytest.approx(quality.requests.auc_sum.estimate)
+    assert swept.to_dict()["points"][0]["auc_sum"] == pytest.approx(quality.auc_sum.estimate)
+    assert "least buy" in " ".join(swept.listed().values())
+    saved = model.with_point("calm", swept.point(3)).at("calm")
     again = saved.evaluate(sweep.log)
-    assert again.auc["buy"].estimate == pytest.approx(found.auc.figures[3, 0])
+    assert again.auc["buy"].estimate == pytest.approx(swept.auc.figures[3, 0])
 
 
 def test_floors_of_what_is_unwanted_are_bounds_from_above():
@@ -100,12 +100,12 @@ def test_floors_of_what_is_unwanted_are_bounds_from_above():
     now = model.evaluate(sweep.log)
     least = now.auc["buy"].estimate - 0.02
     floor = Floor.parse(f"buy<={least:.4f}", sweep.names, sweep.unwanted)
-    found = guarded_by(sweep, [floor], level=0)
-    assert found.feasible
-    assert found.point.areas[0] <= least + 1e-4 < now.auc["buy"].estimate
-    assert found.current.total == pytest.approx(now.auc_sum.estimate)
-    assert found.point.total < found.current.total
-    assert found.to_dict()["floors"][0]["most"] == pytest.approx(least, abs=1e-4)
+    guarded = guarded_by(sweep, [floor], level=0)
+    assert guarded.feasible
+    assert guarded.point.areas[0] <= least + 1e-4 < now.auc["buy"].estimate
+    assert guarded.current.total == pytest.approx(now.auc_sum.estimate)
+    assert guarded.point.total < guarded.current.total
+    assert guarded.to_dict()["floors"][0]["most"] == pytest.approx(least, abs=1e-4)
     with pytest.raises(UsageError, match=r"'buy' is unwanted, .* write buy<="):
         Floor.parse("buy>=0.3", sweep.names, sweep.unwanted)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.buckets import fit_knots, places
+from harmonrank.paper.buckets import fit_knots, table_rows
 from harmonrank.support import UsageError
 
 SCORES = np.random.default_rng(0).beta(2, 60, (20_000, 2)).astype(np.float32)
@@ -18,7 +18,7 @@ def logit(p):
 
 def test_raw_buckets_are_those_of_the_paper():
     knots = fit_knots(SCORES, 2, 300, "raw", interpolate=False)
-    row, _ = places(knots, SCORES, interpolate=False)
+    row, _ = table_rows(knots, SCORES, interpolate=False)
     np.testing.assert_array_equal(row, np.clip(np.floor(SCORES.astype(float) * 300), 0, 299))
 
 
@@ -32,7 +32,7 @@ def test_steps_are_equal_on_the_scale():
 
 def test_quantile_buckets_hold_equal_shares():
     knots = fit_knots(SCORES, 2, 10, "quantile", interpolate=False)
-    row, _ = places(knots, SCORES, interpolate=False)
+    row, _ = table_rows(knots, SCORES, interpolate=False)
     assert np.abs(np.bincount(row[:, 1]) / len(row) - 0.1).max() < 0.002
 
 
@@ -41,7 +41,7 @@ def test_quantile_buckets_hold_equal_shares():
 def test_knots_ascend_even_where_all_scores_are_the_same(scale, scores):
     knots = fit_knots(scores.astype(np.float32), 1, 6, scale, interpolate=True)
     assert (np.diff(knots) > 0).all()
-    _, share = places(knots, np.float32([[0.0], [0.3], [1.0]]), interpolate=True)
+    _, share = table_rows(knots, np.float32([[0.0], [0.3], [1.0]]), interpolate=True)
     assert ((share >= 0) & (share <= 1)).all()
 
 
@@ -50,7 +50,7 @@ def test_knots_ascend_even_where_all_scores_are_the_same(scale, scores):
 def test_the_network_looks_up_what_places_say(scale, interpolate):
     config = NetworkConfig(objectives=2, buckets=12, scale=scale, interpolate=interpolate)
     network = Network(config, torch.Generator().manual_seed(0), scores=SCORES)
-    row, share = places(network.scores.knots.numpy(), SCORES, interpolate=interpolate)
+    row, share = table_rows(network.scores.knots.numpy(), SCORES, interpolate=interpolate)
     E = network.scores.table.detach().numpy().reshape(2, 12, -1)
     for m in range(2):
         expected = E[m, row[:, m]]

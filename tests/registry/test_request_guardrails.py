@@ -36,13 +36,13 @@ def test_the_change_and_its_error_are_those_of_a_loop_over_requests(log, pair):
             shares.append(here.sum())
             changes.append(new - old)
     shares, changes = np.array(shares) / np.sum(shares), np.array(changes)
-    found = request_change_of(*pair, log, 0, level=0.95)
+    change = request_change_of(*pair, log, 0, level=0.95)
     mean, n = shares @ changes, len(changes)
     error = np.sqrt(n / (n - 1) * ((shares * (changes - mean)) ** 2).sum())
     assert 20 < n < 40
-    assert found.estimate == pytest.approx(mean, abs=1e-12)
+    assert change.estimate == pytest.approx(mean, abs=1e-12)
     # Student's quantile of about 35 requests, which differs from the normal one by some per cent.
-    assert found.high - mean == pytest.approx(2.03 * error, rel=0.01)
+    assert change.high - mean == pytest.approx(2.03 * error, rel=0.01)
 
 
 def test_what_a_whole_request_gets_changes_nothing(log, pair):
@@ -99,5 +99,5 @@ def test_a_rise_of_what_is_unwanted_is_the_harm(tmp_path):
             unwanted=("like",),
         )
         version = registry.publish(hr.ClosedForm().fit(table, schema), table)
-        found = [check.passed for check in version.checks if check.name == "auc like"]
-        assert found == ([] if passed is None else [passed])
+        passes = [check.passed for check in version.checks if check.name == "auc like"]
+        assert passes == ([] if passed is None else [passed])

@@ -55,15 +55,17 @@ def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
 
 def test_within_requests_a_window_is_all_its_requests_as_one_table():
     batches = [batch(number, rows) for number, rows in enumerate((9000, 15_000, 12_000))]
-    found = window_of(batches).quality(WEIGHTED).requests
+    quality = window_of(batches).quality(WEIGHTED).requests
     fused = np.concatenate([Scorer().score(rows) for rows in batches])
     labels = np.concatenate([rows.labels for rows in batches])
     request = np.concatenate([10**6 * n + rows.request for n, rows in enumerate(batches)])
     w = WEIGHTED.weight_vector
     each, total = grouped_auc_intervals(fused, labels, request, objective_weights=w)
-    assert list(found.auc.values()) == pytest.approx([one.estimate for one in each], abs=1e-12)
-    assert found.auc_sum == pytest.approx(total.estimate, abs=1e-12)
-    for (low, high), one in zip([*found.auc_ci.values(), found.ci], [*each, total], strict=True):
+    assert list(quality.auc.values()) == pytest.approx([one.estimate for one in each], abs=1e-12)
+    assert quality.auc_sum == pytest.approx(total.estimate, abs=1e-12)
+    for (low, high), one in zip(
+        [*quality.auc_ci.values(), quality.ci], [*each, total], strict=True
+    ):
         assert high - low == pytest.approx(one.high - one.low, rel=0.02)
     alone = window_of(batches[:1]).quality(WEIGHTED).requests
     part = slice(batches[0].rows)

@@ -35,20 +35,20 @@ def test_while_rows_are_few_it_is_the_batch_fit_to_the_bit():
     cut = int(np.searchsorted(rows.request, 500))  # A batch holds whole requests.
     halves = [rows.take(np.arange(cut)), rows.take(np.arange(cut, 20_000))]
     test = batch(2, 500)
-    found = streamed(learner(), halves).model.score(test)
-    assert np.array_equal(found, HarmonRank().fit(rows, SCHEMA).score(test))
+    scores = streamed(learner(), halves).model.score(test)
+    assert np.array_equal(scores, HarmonRank().fit(rows, SCHEMA).score(test))
 
 
 def test_without_forgetting_it_ends_where_the_batch_fit_does():
     rows, test = batch(1, 100_000), batch(2, 60_000)
     parts = [rows.take(part) for part in np.array_split(np.arange(rows.rows), 5)]
-    found = streamed(learner(opening_rows=20_000, half_life="never"), parts)
+    learned = streamed(learner(opening_rows=20_000, half_life="never"), parts)
     whole = HarmonRank().fit(rows, SCHEMA)
     first = HarmonRank().fit(parts[0], SCHEMA)
-    assert found.continuation is not None
-    assert abs(regret(found.model, test) - regret(whole, test)) < 0.0005
-    assert regret(found.model, test) < regret(first, test) - 0.004
-    logits = [np.log(p / (1 - p)) for p in (m.probabilities(test) for m in (found.model, whole))]
+    assert learned.continuation is not None
+    assert abs(regret(learned.model, test) - regret(whole, test)) < 0.0005
+    assert regret(learned.model, test) < regret(first, test) - 0.004
+    logits = [np.log(p / (1 - p)) for p in (m.probabilities(test) for m in (learned.model, whole))]
     apart = np.sqrt(((logits[0] - logits[1]) ** 2).mean(axis=0)) / logits[1].std(axis=0)
     assert apart[1:].max() < 0.04
     # Purchases, of which the first part has some twenty.
@@ -63,9 +63,9 @@ def test_old_hours_fade_where_the_world_has_changed():
 
     hours = [*(batch(n, 8000) for n in range(2)), *(mixed_up(10 + n) for n in range(2))]
     begun = {life: learner(opening_rows=8000, half_life=life) for life in ("never", 0.3)}
-    found = {life: streamed(one, hours).model for life, one in begun.items()}
+    by_half_life = {life: streamed(one, hours).model for life, one in begun.items()}
     test = mixed_up(30, 40_000)
-    assert regret(found[0.3], test) < regret(found["never"], test) - 0.01
+    assert regret(by_half_life[0.3], test) < regret(by_half_life["never"], test) - 0.01
 
 
 def test_the_likelihood_of_new_rows_chooses_the_half_life():
@@ -85,19 +85,19 @@ def test_context_values_that_come_later_are_learned():
     values = rows.context[name].unique().sort()
     late = (rows.context[name] == values[-1]).to_numpy()
     parts = [rows.take(np.flatnonzero(~late)), rows.take(np.flatnonzero(late))]
-    found = streamed(learner(opening_rows=10_000, half_life="never"), parts)
+    learned = streamed(learner(opening_rows=10_000, half_life="never"), parts)
     whole = HarmonRank().fit(rows, SCHEMA)
-    assert found.model.fitted.encoder.slots == whole.fitted.encoder.slots
+    assert learned.model.fitted.encoder.slots == whole.fitted.encoder.slots
     test = batch(2, 50_000)
-    assert abs(regret(found.model, test) - regret(whole, test)) < 0.002
+    assert abs(regret(learned.model, test) - regret(whole, test)) < 0.002
 
 
 def test_after_an_upstream_swap_it_goes_on_without_labels_and_then_with_them():
-    found = streamed(learner(opening_rows=20_000), [batch(n, 20_000) for n in range(3)])
+    learned = streamed(learner(opening_rows=20_000), [batch(n, 20_000) for n in range(3)])
     test, fresh = batch(40, 60_000, SWAPPED), batch(41, 20_000, SWAPPED)
-    told = found.recalibrated(fresh)
-    gained = regret(found.model, test) - regret(told.model, test)
-    assert gained > 0.9 * (regret(found.model, test) - regret(found.model, batch(42, 60_000)))
+    told = learned.recalibrated(fresh)
+    gained = regret(learned.model, test) - regret(told.model, test)
+    assert gained > 0.9 * (regret(learned.model, test) - regret(learned.model, batch(42, 60_000)))
     later = told.learned(fresh, seed=0, at=hour(4))
     assert regret(later.model, test) < regret(told.model, test) + 0.001
 
@@ -110,10 +110,10 @@ def test_rows_with_missing_scores_are_learned():
         return log.with_scores(scores)
 
     parts = [with_gaps(n) for n in range(4)]
-    found = streamed(learner(opening_rows=20_000, half_life="never"), parts)
+    learned = streamed(learner(opening_rows=20_000, half_life="never"), parts)
     test = batch(50, 60_000)
     first = HarmonRank().fit(parts[0], SCHEMA)
-    assert regret(found.model, test) < regret(first, test) - 0.002
+    assert regret(learned.model, test) < regret(first, test) - 0.002
 
 
 def test_what_is_damaged_is_refused(tmp_path):

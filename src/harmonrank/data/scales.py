@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from harmonrank.support.logistic import logit, sigmoid
+
 SCALES = ("probability", "percent", "logit", "any")
 """What scores may be: in [0, 1], in [0, 100], log-odds, or any numbers that rise with the odds."""
 
 _STRAYS = 0.01
 _LARGEST_LOGIT = 50.0
-_EDGE = 1e-12
 
 
 def bounds_of(scale: str) -> tuple[float, float]:
@@ -39,7 +40,7 @@ def to_probabilities(scores: np.ndarray, scales: Sequence[str]) -> np.ndarray:
         if scale == "percent":
             p[:, m] = column / 100
         elif scale == "logit":
-            p[:, m] = 1 / (1 + np.exp(-np.clip(column, -700.0, 700.0)))
+            p[:, m] = sigmoid(column)
         elif scale == "any":
             p[:, m] = _squashed(column)
     return p
@@ -56,12 +57,10 @@ def raw_scores(p: np.ndarray, scales: Sequence[str]) -> np.ndarray:
     """Return numbers that `to_probabilities` turns into these, but for the edges of [0, 1]."""
     raw = p.copy()
     for m, scale in enumerate(scales):
-        inner = np.clip(p[:, m], _EDGE, 1 - _EDGE)
-        logit = np.log(inner) - np.log1p(-inner)
         if scale == "percent":
             raw[:, m] = 100 * p[:, m]
         elif scale in ("logit", "any"):
-            raw[:, m] = logit if scale == "logit" else np.sinh(logit)
+            raw[:, m] = logit(p[:, m]) if scale == "logit" else np.sinh(logit(p[:, m]))
     return raw
 
 

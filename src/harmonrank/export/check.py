@@ -14,6 +14,7 @@ from harmonrank.export.inputs import WEIGHTS, kinds_of
 from harmonrank.fusion import Method
 from harmonrank.serving.runtime import FUSED
 from harmonrank.support.errors import ExportError
+from harmonrank.support.logistic import sigmoid
 
 TOLERANCE = 1e-5
 """How far an output may be off: so much of its own size, or so much where that is below 1."""
@@ -111,10 +112,10 @@ def _rows(model: Method, score_type: str, rng: np.random.Generator) -> pl.DataFr
     """Return random rows and edges: extreme scores, one or several in a row, unknown values."""
     columns = model.schema.score_columns
     M = len(columns)
-    usual = 1 / (1 + np.exp(-rng.normal(-2.0, 2.5, (_RANDOM_ROWS, M))))
-    places = np.arange(len(_EDGES) * M)
-    single = usual[places % _RANDOM_ROWS]
-    single[places, places % M] = _EDGES[places // M]
+    usual = sigmoid(rng.normal(-2.0, 2.5, (_RANDOM_ROWS, M)))
+    numbers = np.arange(len(_EDGES) * M)
+    single = usual[numbers % _RANDOM_ROWS]
+    single[numbers, numbers % M] = _EDGES[numbers // M]
     mixed = rng.choice(_EDGES, (8 * len(_EDGES), M))
     same = np.repeat(_EDGES[:, None], M, axis=1)
     scores = np.concatenate([usual, rng.random((len(_EDGES), M)), single, mixed, same])
@@ -127,7 +128,7 @@ def _rows(model: Method, score_type: str, rng: np.random.Generator) -> pl.DataFr
         if kind == "float64":
             values = [*values, *(v + 0.5 for v in values), -1e300, 1e300, 0.0]
         drawn = rng.integers(0, len(values) + 1, len(scores))
-        chosen = [unknown if place == len(values) else values[place] for place in drawn]
+        chosen = [unknown if code == len(values) else values[code] for code in drawn]
         context.append(pl.Series(name, chosen, _POLARS[kind]))
     return frame.with_columns(context)
 

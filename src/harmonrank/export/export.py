@@ -15,7 +15,7 @@ import harmonrank
 from harmonrank.export.check import TOLERANCE, Agreement, check_export, unknown_of
 from harmonrank.export.exporters import exporter_of
 from harmonrank.export.graph import Graph, Value, interpolate
-from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of
+from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of, logits_of
 from harmonrank.fusion import Method
 from harmonrank.fusion.fitted import ScoreMap
 from harmonrank.fusion.saved import checksums
@@ -31,12 +31,10 @@ from harmonrank.support.storage.files import check_output, new_file
 def weighted_parts(fit: RequestWeights, p: Value) -> Value:
     """Return κ_m(z) p_m, (rows, M); see `RequestWeights`."""
     graph, M = p.graph, len(fit.mean)
-    chance = p.clip(SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
-    rest = graph.op("Sub", np.array(1.0), chance)
-    z = ((chance / rest).log() - fit.centre) / fit.unit
+    z = (logits_of(p, SMALLEST_PROBABILITY) - fit.centre) / fit.unit
     z = graph.op("Min", graph.op("Max", z, fit.low), fit.high)
     pairs = [(j, k) for j in range(M) for k in range(j + 1)]
-    first, second = (np.array(places) for places in zip(*pairs, strict=True))
+    first, second = (np.array(numbers) for numbers in zip(*pairs, strict=True))
     products = z.columns(first) * z.columns(second)
     linear, quadratic = fit.terms[:, 1 : 1 + M], fit.terms[:, 1 + M :]
     kappa = z @ np.ascontiguousarray(linear.T) + products @ np.ascontiguousarray(quadratic.T)

@@ -138,13 +138,13 @@ def _formula_scores(model: Method, inputs: Inputs) -> Value:
 def _ranks(scores: Value, scale: Scale) -> Value:
     """Return the share of training rows below each score; see `Scale.rank`."""
     edges, graph = scale.quantiles, scores.graph
-    places = np.arange(edges.shape[1], dtype=np.float64)
+    ranks = np.arange(edges.shape[1], dtype=np.float64)
     low = count_below(scores, edges, strictly=True)
     high = count_below(scores, edges)
     middle = (low + high - 1).cast("float64") / 2.0
-    between = interpolate(scores, list(edges), [places] * len(edges))
+    between = interpolate(scores, list(edges), [ranks] * len(edges))
     tied = graph.op("Greater", high, low + 1)
-    return graph.op("Where", tied, middle, between) / float(len(places) - 1)
+    return graph.op("Where", tied, middle, between) / float(len(ranks) - 1)
 
 
 _EXPORTERS: Mapping[type, Exporter] = {

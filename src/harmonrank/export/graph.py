@@ -76,9 +76,9 @@ class Value:
         """Return the same numbers with one more axis."""
         return self.graph.op("Unsqueeze", self, np.array([axis]))
 
-    def columns(self, places: np.ndarray) -> "Value":
+    def columns(self, numbers: np.ndarray) -> "Value":
         """Return some columns of a matrix."""
-        return self.graph.op("Gather", self, places.astype(np.int64), axis=1)
+        return self.graph.op("Gather", self, numbers.astype(np.int64), axis=1)
 
     def of(self, table: np.ndarray) -> "Value":
         """Return the rows of a table at these indices."""

@@ -118,11 +118,9 @@ def _probability(column: Value, scale: str) -> Value:
     return column
 
 
-def logits_of(
-    scores: Value, smallest: float = SMALLEST_SCORE, largest: float | None = None
-) -> Value:
+def logits_of(scores: Value, smallest: float = SMALLEST_SCORE) -> Value:
     """Return log(s/(1 − s)), bounded at 0 and 1."""
-    s = scores.clip(smallest, 1 - smallest if largest is None else largest)
+    s = scores.clip(smallest, 1 - smallest)
     return s.log() - (s.graph.op("Sub", np.array(1.0), s)).log()
 
 

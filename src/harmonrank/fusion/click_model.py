@@ -13,7 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
-from harmonrank.support.logistic import logit, score_logit, sigmoid
+from harmonrank.support.logistic import (
+    SMALLEST_SCORE,
+    log_likelihoods,
+    logit,
+    score_logit,
+    sigmoid,
+)
 from harmonrank.support.newton import Likelihood, Prior, Step, maximise
 
 _ROUNDS = 60
@@ -26,7 +32,7 @@ _MOST_SLOPES = 150
 _RIDGE = 1.0
 _FREE = 1e-10
 _BLOCK = 1 << 15
-_LARGEST = 1 - 1e-9
+_LARGEST = 1 - SMALLEST_SCORE
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,7 @@ class ClickModel:
         """
         t = np.zeros(int(place.max(initial=0)) + 1) if log_chance is None else log_chance
         free = len(t) - 1 if log_chance is None else 0
-        rate = np.clip((weight @ answered) / (weight @ np.exp(t)[place]), 1e-9, 0.9)
+        rate = np.clip((weight @ answered) / (weight @ np.exp(t)[place]), SMALLEST_SCORE, 0.9)
         rows = _Rows(features, place, answered.astype(np.float64), weight, t, free)
         D = features.shape[1]
         group = np.r_[1, np.zeros(D - 1, np.int64), np.full(free, 1)]
@@ -88,7 +94,7 @@ class ClickModel:
         for first in range(0, rows, _BLOCK):
             block = slice(first, min(first + _BLOCK, rows))
             rho[block] = sigmoid(features(block) @ self.beta)
-        return np.clip(rho, 0.0, _LARGEST)
+        return np.minimum(rho, _LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +116,10 @@ class _Rows:
         """Return the log-likelihood of β and the free places, with the expected curvature."""
         D, places, fixed = self.features.shape[1], len(self.known), len(self.known) - self.free
         rho = sigmoid(self.features @ theta[0, :D])
-        p = np.clip(np.exp(self.log_chance(theta[0]))[self.place] * rho, 1e-300, _LARGEST)
-        value = self.weight @ np.where(self.answered > 0, np.log(p), np.log1p(-p))
+        p = np.minimum(np.exp(self.log_chance(theta[0]))[self.place] * rho, _LARGEST)
+        value = self.weight @ log_likelihoods(p, self.answered)
         pull = self.weight * (self.answered - p) / (1 - p)  # by log P
-        bend = self.weight * p / (1 - p)
+        information = self.weight * p / (1 - p)
         by_place = np.bincount(self.place, pull, places)[fixed:]
         slope = np.append(self.features.T @ (pull * (1 - rho)), by_place)
         curve = np.zeros((len(slope), len(slope)))
@@ -121,10 +127,10 @@ class _Rows:
             block = slice(first, first + _BLOCK)
             x, left = self.features[block], 1 - rho[block]
             at = self.place[block][:, None] == np.arange(fixed, places)
-            curve[:D, :D] += x.T @ (x * (bend[block] * left**2)[:, None])
-            curve[:D, D:] += x.T @ (at * (bend[block] * left)[:, None])
+            curve[:D, :D] += x.T @ (x * (information[block] * left**2)[:, None])
+            curve[:D, D:] += x.T @ (at * (information[block] * left)[:, None])
         curve[D:, :D] = curve[:D, D:].T
-        curve[D:, D:] = np.diag(np.bincount(self.place, bend, places)[fixed:])
+        curve[D:, D:] = np.diag(np.bincount(self.place, information, places)[fixed:])
         return Likelihood(np.array([value]), slope[None], curve[None])
 
 
@@ -132,20 +138,20 @@ class _Rows:
 class RelevanceFeatures:
     """What relevance may depend on: a function from rows to features, made by some rows.
 
-    A one; of each score its standardised logit, its bends at three quantiles and whether it is
+    A one; of each score its standardised logit, its hinges at three quantiles and whether it is
     missing; products of two logits; indicators of context values, and slopes by them where they
     are not too many. Position must not enter: it decides whether an item is looked at alone.
 
     Attributes:
         centre, spread: (M,) of the logits.
-        bends: (knots, M).
+        knots: (knots, M), where hinges begin.
         lost: (M,) whether some row misses the score.
         encoder: Of the context.
     """
 
     centre: np.ndarray
     spread: np.ndarray
-    bends: np.ndarray
+    knots: np.ndarray
     lost: np.ndarray
     encoder: ContextEncoder
 
@@ -157,8 +163,8 @@ class RelevanceFeatures:
             centre, spread = np.nanmean(logits, axis=0), np.nanstd(logits, axis=0)
         centre, spread = np.nan_to_num(centre), np.where(spread > 0, spread, 1.0)
         encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
-        bends = np.nanquantile(np.clip((logits - centre) / spread, -_REACH, _REACH), _KNOTS, axis=0)
-        return cls(centre, spread, bends, np.isnan(logits).any(axis=0), encoder)
+        knots = np.nanquantile(np.clip((logits - centre) / spread, -_REACH, _REACH), _KNOTS, axis=0)
+        return cls(centre, spread, knots, np.isnan(logits).any(axis=0), encoder)
 
     def __call__(self, rows: Log) -> np.ndarray:
         """Return the features of rows, (rows, features)."""
@@ -168,7 +174,7 @@ class RelevanceFeatures:
         by_context = M * sum(slots) <= _MOST_SLOPES
         x[gaps] = 0.0
         parts = [np.ones((len(x), 1)), x, gaps[:, self.lost].astype(np.float64)]
-        parts += [np.maximum(x - knot, 0) for knot in self.bends]
+        parts += [np.maximum(x - knot, 0) for knot in self.knots]
         parts += [x[:, [m]] * x[:, m:] for m in range(M)]
         codes = rows.codes(self.encoder)
         for feature, size in enumerate(slots):

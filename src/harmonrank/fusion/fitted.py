@@ -26,7 +26,7 @@ from harmonrank.fusion.drift.reference import RECENT_ROWS, Recalibration, Refere
 from harmonrank.fusion.kinds import Kinds
 from harmonrank.fusion.weights import Points
 from harmonrank.support.errors import DataError
-from harmonrank.support.logistic import sigmoid
+from harmonrank.support.logistic import LARGEST_BELOW_ONE, SMALLEST_POSITIVE, sigmoid
 from harmonrank.support.storage.arrays import LARGEST, Array
 
 FEWEST = 1000
@@ -129,7 +129,7 @@ class Fitted:
     """
 
     encoder: ContextEncoder
-    prevalence: Annotated[np.ndarray, Array(("M",), low=1e-300, high=1 - 1e-16)]
+    prevalence: Annotated[np.ndarray, Array(("M",), low=SMALLEST_POSITIVE, high=LARGEST_BELOW_ONE)]
     reference: Reference
     learned: Reference | None = None
     kinds: Kinds | None = None

@@ -1,16 +1,17 @@
 """Knots: where the buckets of each score lie, fitted on training scores."""
 
-__all__ = ["Scale", "fit_knots", "knot_count", "places"]
+__all__ = ["Scale", "fit_knots", "knot_count", "table_rows"]
 
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.support.logistic import SMALLEST_SINGLE, logit, sigmoid
+
 Scale = Literal["raw", "range", "logit", "quantile"]
 
 _TAIL = 1e-4  # The range leaves out one row in ten thousand at each end, where outliers are.
-_SMALLEST = 1e-7  # A score of 0 or 1 has no logit.
 
 
 def knot_count(buckets: int, *, interpolate: bool) -> int:
@@ -52,9 +53,8 @@ def _fit_one(s: NDArray[np.float64], steps: NDArray[np.float64], scale: Scale) -
     low, high = np.quantile(s, [_TAIL, 1 - _TAIL])
     if scale == "range":
         return low + (high - low) * steps
-    low, high = (np.clip(p, _SMALLEST, 1 - _SMALLEST) for p in (low, high))
-    low, high = np.log(low / (1 - low)), np.log(high / (1 - high))
-    return 1 / (1 + np.exp(-(low + (high - low) * steps)))
+    low, high = logit([low, high], SMALLEST_SINGLE)
+    return sigmoid(low + (high - low) * steps)
 
 
 def _increasing(knots: NDArray[Any]) -> NDArray[np.float64]:
@@ -65,13 +65,13 @@ def _increasing(knots: NDArray[Any]) -> NDArray[np.float64]:
     return apart
 
 
-def places(
+def table_rows(
     knots: NDArray[np.float32], scores: NDArray[np.float32], *, interpolate: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the table row of each score, and the share of the next one, (rows, objectives) both.
 
     >>> knots = np.float32([[0.0, 0.5, 1.0]])
-    >>> places(knots, np.float32([[0.75]]), interpolate=True)
+    >>> table_rows(knots, np.float32([[0.75]]), interpolate=True)
     (array([[1]]), array([[0.5]], dtype=float32))
     """
     row = np.empty(scores.shape, np.int64)

@@ -123,11 +123,11 @@ def _solve(
         finite, (ends[0, 0], ends[1, 0]), line = scale(scores[a:b], own, strength, kl, standardise)
         if not finite:
             return False
-        part, to, places = scores[a:b], ascending[a:b], order[a:b]
-        sort_into(part.reshape(1, -1), ends[0], ends[1], to.reshape(1, -1), places.reshape(1, -1))
+        part, to, rows = scores[a:b], ascending[a:b], order[a:b]
+        sort_into(part.reshape(1, -1), ends[0], ends[1], to.reshape(1, -1), rows.reshape(1, -1))
         scales[g] = line
         filled = ranks[a:b], block[a:b], norm[a // 2 + g :]
-        counts[g] = project(to, places, own, line[:2], kl, filled)
+        counts[g] = project(to, rows, own, line[:2], kl, filled)
     return True
 
 

@@ -26,6 +26,7 @@ from msgspec import Meta
 from harmonrank.fusion import Method
 from harmonrank.model.density.spread import Spread
 from harmonrank.support.errors import DataError, ModelFileError
+from harmonrank.support.logistic import SMALLEST_SCORE, sigmoid
 from harmonrank.support.storage.files import read_json, write_json
 from harmonrank.support.storage.store import digest, file_sums
 
@@ -182,9 +183,8 @@ class Golden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def golden_rows(model: Method) -> Golden:
     """Return rows like those of the fit, with extreme scores and unknown contexts among them."""
     rng, names = np.random.default_rng(0), model.schema.names
-    logits = rng.normal(-2.0, 2.0, (_ROWS, len(names)))
-    p = 1 / (1 + np.exp(-logits))
-    p[0], p[1], p[2] = 0.0, 1.0, 1e-9
+    p = sigmoid(rng.normal(-2.0, 2.0, (_ROWS, len(names))))
+    p[0], p[1], p[2] = 0.0, 1.0, SMALLEST_SCORE
     context: list[dict[str, Any]] = [{} for _ in range(_ROWS)]
     for feature in model.fitted.encoder.features:
         values = [None, *feature.values]

@@ -1,7 +1,8 @@
 """HTTP as plain values, whatever the server: requests, answers, and the numbers in their bodies.
 
 A list of Python floats costs an object per number twice, once to make it and once to copy it: 0.31
-instead of 0.25 milliseconds for a whole request of 1,000 candidates with five scores.
+instead of 0.25 milliseconds for a whole request of 1,000 candidates with five scores of six digits.
+A list with a number of more than 15 digits or so is read as Python floats, and gains nothing.
 """
 
 __all__ = ["HttpError", "Request", "Response", "json_response", "numbers"]

@@ -162,7 +162,7 @@ def simd_kernel(function: F) -> F:
 
 
 def record_kernel(function: F) -> F:
-    """Compile a lane kernel that is given records of arrays and makes no array itself.
+    """Compile a SIMD kernel that is given records of arrays and makes no array itself.
 
     Nothing is freed while it runs, so references are not counted: each field that is looked up in a
     loop would be counted there.
@@ -171,7 +171,7 @@ def record_kernel(function: F) -> F:
 
 
 def simd_function(function: F) -> F:
-    """Compile a part of lane kernels into each of them.
+    """Compile a part of SIMD kernels into each of them.
 
     As a function of its own it would be optimised again in every kernel that calls it, which takes
     most of the time of a first call, and each call would hand over a hundred numbers.
@@ -188,7 +188,7 @@ def sum_kernel(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    # Threads are ours (`in_parallel`), never numba's: those do not survive a fork.
+    # Threads are ours (`each_part`), never numba's: those do not survive a fork.
     # Nobody calls them from C, so there is no wrapper to compile for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = cached(numba.njit(**options)(function))

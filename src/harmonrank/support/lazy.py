@@ -21,11 +21,11 @@ def lazy_names(package: str) -> Callable[[str], Any]:
     """
 
     def get(name: str) -> Any:
-        place = _places(package).get(name)
-        if place is None:
+        module = _modules(package).get(name)
+        if module is None:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         with needs_extras(name):
-            value = getattr(import_module(place), name)
+            value = getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -33,7 +33,7 @@ def lazy_names(package: str) -> Callable[[str], Any]:
 
 
 @cache
-def _places(package: str) -> dict[str, str]:
+def _modules(package: str) -> dict[str, str]:
     """Return the module of every name that a package imports for type checkers."""
     statements = ast.parse(get_data(package, "__init__.py") or b"").body
     lines = (line for part in statements if isinstance(part, ast.If) for line in part.body)

@@ -1,11 +1,15 @@
 """Logits and sigmoids, and how far probabilities are kept from 0 and 1.
 
-Functions take arrays; those that end in `_of` take one number, inside kernels.
+Functions take arrays; those that end in `_of` take one number, inside kernels. No other file writes
+a logit, a sigmoid or such a bound by hand; a test lists the few that do, with their reasons.
 """
 
 __all__ = [
+    "LARGEST_BELOW_ONE",
+    "SMALLEST_POSITIVE",
     "SMALLEST_PROBABILITY",
     "SMALLEST_SCORE",
+    "SMALLEST_SINGLE",
     "clipped",
     "log_likelihoods",
     "logit",
@@ -25,9 +29,13 @@ from harmonrank.support.kernel import inline_kernel
 SMALLEST_PROBABILITY = 1e-12
 """Probabilities are kept this far from 0 and 1 where their logit is taken."""
 SMALLEST_SCORE = 1e-9
-"""The same for upstream scores: the logit of a smaller score reflects only rounding."""
+"""The same for upstream scores, whose smaller logits reflect only rounding, and for fitted chances
+whose likelihood decides: none of them is surer than that."""
+SMALLEST_SINGLE = 1e-7
+"""The same for what is stored in float32, where the number before 1 is 6e-8 away from it."""
+SMALLEST_POSITIVE, LARGEST_BELOW_ONE = 1e-300, 1 - 1e-16
+"""Bounds of what only must not be 0 or 1: float64 holds nothing between the latter and 1."""
 
-_LEAST = 1e-300
 _FARTHEST = {"float32": 80.0, "float64": 700.0}  # Beyond it eˣ overflows.
 
 
@@ -69,9 +77,9 @@ def log_likelihoods(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
     array([-0.6931,  0.    ])
     """
     if labels.dtype.kind == "f":
-        near = np.clip(p, _LEAST, 1 - 1e-16)
+        near = np.clip(p, SMALLEST_POSITIVE, LARGEST_BELOW_ONE)
         return np.asarray(labels * np.log(near) + (1 - labels) * np.log1p(-near))
-    return np.asarray(np.log(np.maximum(np.where(labels > 0, p, 1 - p), _LEAST)))
+    return np.asarray(np.log(np.maximum(np.where(labels > 0, p, 1 - p), SMALLEST_POSITIVE)))
 
 
 @inline_kernel

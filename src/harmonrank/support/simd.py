@@ -157,9 +157,9 @@ put_simd: Any = intrinsic(_storing)
 def in_all(builder: Any, kind: Simd, number: Any) -> Any:
     """Copy a number to all places of a register."""
     none = ir.Constant(vector_type(kind), ir.Undefined)
-    places = ir.VectorType(ir.IntType(32), kind.width)
+    indices = ir.VectorType(ir.IntType(32), kind.width)
     first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, none, ir.Constant(places, [0] * kind.width))
+    return builder.shuffle_vector(first, none, ir.Constant(indices, [0] * kind.width))
 
 
 def _operator(function: Any, on_floats: str, on_integers: str) -> None:

@@ -130,15 +130,15 @@ def _widened(_typing: Any, x: Any) -> Any:
 
 def _folded(builder: Any, x: Any) -> Any:
     half = x.type.count // 2
-    places = ir.VectorType(ir.IntType(32), half)
+    indices = ir.VectorType(ir.IntType(32), half)
     evens, odds = (
-        builder.shuffle_vector(x, x, ir.Constant(places, list(range(first, 2 * half, 2))))
+        builder.shuffle_vector(x, x, ir.Constant(indices, list(range(first, 2 * half, 2))))
         for first in (0, 1)
     )
     return builder.fadd(evens, odds)
 
 
-def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
+def _fetched(_typing: Any, array: Any, _first: Any, offsets: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, given[0]).data
@@ -160,7 +160,7 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
         align, every = ir.Constant(ir.IntType(32), 4), ir.Constant(mask, [True] * ROWS)
         return builder.call(function, [where_each, align, every, ir.Constant(floats, ir.Undefined)])
 
-    return _FLOATS(array, types.intp, places), emit
+    return _FLOATS(array, types.intp, offsets), emit
 
 
 # Which elements of two registers make two new ones, in each of three rounds, in the order of the
@@ -174,14 +174,14 @@ _TURNS = (
 
 def _turned(builder: Any, rows: list[Any]) -> list[Any]:
     """Return the columns of eight rows of eight."""
-    places = ir.VectorType(ir.IntType(32), SINGLES)
+    indices = ir.VectorType(ir.IntType(32), SINGLES)
     for apart, low, high in _TURNS:
         turned = list(rows)
         for i in range(SINGLES):
             if not i & apart:
                 pair = rows[i], rows[i + apart]
-                turned[i] = builder.shuffle_vector(*pair, ir.Constant(places, low))
-                turned[i + apart] = builder.shuffle_vector(*pair, ir.Constant(places, high))
+                turned[i] = builder.shuffle_vector(*pair, ir.Constant(indices, low))
+                turned[i + apart] = builder.shuffle_vector(*pair, ir.Constant(indices, high))
         rows = turned
     # The second round leaves the columns 1 and 2 of each four in each other's place.
     return [rows[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)]
@@ -221,7 +221,7 @@ counted: Any = _function(lambda _a, _b: _WHOLES, _counted)
 of_all: Any = intrinsic(_of_all)
 """A float32 or int32 in every place."""
 fetched: Any = intrinsic(_fetched)
-"""fetched(array, first, places): what lies so many places after `first`."""
+"""fetched(array, first, offsets): what lies so many places after `first`."""
 widened: Any = intrinsic(_widened)
 """The same numbers in float64; uint16 in int32."""
 folded: Any = _function(lambda x: Simd(x.dtype, x.width // 2), _folded)

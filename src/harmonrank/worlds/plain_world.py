@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.support.logistic import SMALLEST_POSITIVE, logit, sigmoid
 from harmonrank.worlds.draws import Additive, Draws, Floats, draw_block
 from harmonrank.worlds.normal import conditional, mean_sigmoid, runs_of
 from harmonrank.worlds.sample import Sample, sample_blocks
@@ -122,7 +123,7 @@ class PlainWorld:
         time = draws.request / horizon
         view = self.at(draws.context, time)
         z, o = self._latent(view, draws)
-        labels = (draws.label < 1 / (1 + np.exp(-z))).astype(np.uint8)
+        labels = (draws.label < sigmoid(z)).astype(np.uint8)
         scores = upstream_scores(view, o).astype(np.float64)
         # From the scores as stored, not from o: the truth is given what a fusion sees.
         truth = self._truth(scores, view, draws) if with_truth else None
@@ -135,7 +136,7 @@ class PlainWorld:
 
     def _truth(self, scores: Floats, view: View, draws: Draws) -> Floats:  # noqa: ARG002
         """Return p_m given all scores and the context, (rows, objectives)."""
-        o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
+        o = (logit(scores, SMALLEST_POSITIVE) - view.b) / view.a
         run, firsts = runs_of(view.tau)
         noise = view.tau[firsts, :, None] ** 2 * np.eye(o.shape[1])
         prior = np.broadcast_to(self.covariance, noise.shape)
@@ -145,5 +146,4 @@ class PlainWorld:
 
 def upstream_scores(view: View, o: Floats) -> NDArray[np.float32]:
     """Return p̂ = σ(a o + b), strictly inside (0, 1)."""
-    logit = np.clip(view.a * o + view.b, _LOWEST, _HIGHEST)
-    return (1 / (1 + np.exp(-logit))).astype(np.float32)
+    return sigmoid(np.clip(view.a * o + view.b, _LOWEST, _HIGHEST)).astype(np.float32)

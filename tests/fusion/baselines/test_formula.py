@@ -82,8 +82,8 @@ def test_a_sample_of_rows_keeps_the_aucs(log):
     assert 700 < some.rows < 900
     score = log.scores[:, 0]
     for m, value in enumerate(auc(score, log.labels)):
-        found = auc(some.scores[:, 0], some.labels[:, m], sample_weight=some.weight)
-        assert abs(found - value) < 0.04
+        area = auc(some.scores[:, 0], some.labels[:, m], sample_weight=some.weight)
+        assert abs(area - value) < 0.04
     share = some.weights() @ some.labels / some.weights().sum()
     np.testing.assert_allclose(share, pi, rtol=0.15)
 
@@ -98,8 +98,8 @@ def test_a_search_beats_the_even_formula_on_its_rows(name, form, log):
     method.fit(log, replace(SCHEMA, weights={"like": 0.0}), valid=log)
     formula = method.state.formula
     assert formula.log_a[0] > formula.log_a[1]
-    found = auc(method.score(log), log.labels)[0]
-    assert found > auc(fused(form, log), log.labels)[0] + 0.02
+    area = auc(method.score(log), log.labels)[0]
+    assert area > auc(fused(form, log), log.labels)[0] + 0.02
 
 
 class Values:

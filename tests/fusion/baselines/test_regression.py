@@ -121,8 +121,8 @@ def test_blocks_give_the_fit_of_all_rows_wherever_they_are_kept(most, monkeypatc
     whole = design.numbers, design.codes, labels, weight
     cut = [[array[i : i + 250] for array in whole] for i in range(0, 900, 250)]
     blocks = [RidgeRows(x, codes, design.size, y, w) for x, codes, y, w in cut]
-    found = fit_ridge(HeldBlocks(blocks), decay, start)
+    held = fit_ridge(HeldBlocks(blocks), decay, start)
     spilled = fit_ridge(SpilledBlocks(blocks, tmp_path), decay, start)
-    np.testing.assert_array_equal(found, spilled)
+    np.testing.assert_array_equal(held, spilled)
     expected = fitted(design, labels, weight, decay, start)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(held, expected, rtol=1e-9, atol=1e-9)

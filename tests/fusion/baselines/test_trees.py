@@ -18,15 +18,15 @@ def boosters():
     x = np.concatenate([rng.random((ROWS, SCORES)), rng.integers(0, [5, 90], (ROWS, 2))], axis=1)
     chance = np.where(x[:, 3] % 3 == 0, x[:, 0], x[:, 1]) * np.where(x[:, 2] == 1, 0.3, 0.9)
     parameters = {"objective": "binary", "verbosity": -1, "min_data_in_leaf": 5, "num_threads": 1}
-    found = []
+    boosters = []
     for leaves in (2, 31):
         labels = (rng.random(ROWS) < chance).astype(np.float32)
         rows = lightgbm.Dataset(x, labels, categorical_feature=[2, 3])
-        found.append(lightgbm.train({**parameters, "num_leaves": leaves}, rows, 20))
+        boosters.append(lightgbm.train({**parameters, "num_leaves": leaves}, rows, 20))
     # Labels that nothing explains give a tree of one leaf.
     rows = lightgbm.Dataset(x, labels, categorical_feature=[2, 3])
-    found.append(lightgbm.train({**parameters, "min_data_in_leaf": ROWS}, rows, 2))
-    return found, x
+    boosters.append(lightgbm.train({**parameters, "min_data_in_leaf": ROWS}, rows, 2))
+    return boosters, x
 
 
 @pytest.fixture(scope="module")

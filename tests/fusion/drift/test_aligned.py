@@ -134,11 +134,11 @@ def test_a_map_rises_strictly_whatever_the_scores(seed, kind):
         "heavy": lambda: rng.standard_cauchy(1500) * 1e6,
     }
     new, theirs = draws[kind](), draws[rng.choice(list(draws))]()
-    found = ScoreMap.between(new, theirs)
-    assert (np.diff(found.x) > 0).all()
-    assert (np.diff(found.y) > 0).all()
+    score_map = ScoreMap.between(new, theirs)
+    assert (np.diff(score_map.x) > 0).all()
+    assert (np.diff(score_map.y) > 0).all()
     places = np.sort(np.concatenate([new, new.mean() + np.linspace(-9, 9, 50) * new.std()]))
-    mapped = found(np.unique(places))
+    mapped = score_map(np.unique(places))
     assert (np.diff(mapped) >= 0).all()
 
 

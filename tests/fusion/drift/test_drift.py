@@ -11,7 +11,7 @@ import harmonrank as hr
 from harmonrank.data import Schema
 from harmonrank.fusion import method_class
 from harmonrank.fusion.drift.drift import ColumnDrift
-from harmonrank.fusion.drift.measurement import replacement_of
+from harmonrank.fusion.drift.measurement import Moves, replacement_of
 from harmonrank.worlds import as_frame, world_schema
 from upstream import NEW, OLD, log_of
 
@@ -36,14 +36,14 @@ def test_offset_and_scale_are_those_of_the_change():
     old, new = OLD, OLD.with_upstream(("like",), a=1.5, b=0.5)
     model = hr.ClosedForm().fit(log_of(old, 50_000, 1), world_schema(old))
     rows = log_of(old, 50_000, 2)
-    found = {c.column: c for c in model.drift(log_of(new, 50_000, 2)).columns}
+    columns = {c.column: c for c in model.drift(log_of(new, 50_000, 2)).columns}
     like = rows.scores[:, old.objectives.index("like")].astype(float)
-    assert found["p_like"].scale == pytest.approx(1.5, abs=0.03)
+    assert columns["p_like"].scale == pytest.approx(1.5, abs=0.03)
     logit = np.log(like / (1 - like))
     # Of a score that is stretched about 0, the median moves by its own share of the stretch too.
-    assert np.sign(found["p_like"].offset) == np.sign(0.5 * np.median(logit) + 0.5)
-    assert found["p_buy"].unchanged
-    assert found["p_buy"].scale == pytest.approx(1, abs=0.03)
+    assert np.sign(columns["p_like"].offset) == np.sign(0.5 * np.median(logit) + 0.5)
+    assert columns["p_buy"].unchanged
+    assert columns["p_buy"].scale == pytest.approx(1, abs=0.03)
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "logistic", "prevalence-weights"])
@@ -172,8 +172,8 @@ def test_a_score_that_was_constant_at_the_fit_does_not_stand_in_the_way():
 def replaced(*columns, correlation):
     """Return the finding for columns that moved alike everywhere."""
     everywhere = {"blocks": [np.arange(3)]}
-    offsets = np.array([c.offset for c in columns]), np.array([c.scale for c in columns])
-    return replacement_of(columns, correlation, everywhere, lambda _: offsets)
+    moves = Moves(*np.array([(c.offset, c.scale) for c in columns]).T)
+    return replacement_of(columns, correlation, everywhere, lambda _: moves)
 
 
 HALF = np.full((3, 3), 0.5)
@@ -193,7 +193,7 @@ def test_a_score_that_neither_moved_nor_is_unchanged_leaves_it_open():
 
 
 @pytest.mark.parametrize(
-    ("offset", "scale", "tie", "found"),
+    ("offset", "scale", "tie", "expected"),
     [
         (0.07, 1.0, 0.5, ("a",)),  # a selection would have moved it by 1.35
         (0.07, 1.0, 0.05, ()),  # it would hardly have moved it
@@ -202,10 +202,10 @@ def test_a_score_that_neither_moved_nor_is_unchanged_leaves_it_open():
         (-0.09, 0.96, 0.5, ("a",)),
     ],
 )
-def test_a_little_move_of_others_beside_a_jump_does_not_hide_it(offset, scale, tie, found):
+def test_a_little_move_of_others_beside_a_jump_does_not_hide_it(offset, scale, tie, expected):
     """As time moves all scores somewhat."""
     jump, same = ColumnDrift("a", 30_000, -2.7, 1.5), ColumnDrift("b", 30_000, 0.01, 1.01)
     correlation = HALF.copy()
     correlation[0, 2] = correlation[2, 0] = tie
     other = ColumnDrift("c", 30_000, offset, scale)
-    assert replaced(jump, same, other, correlation=correlation)[0] == found
+    assert replaced(jump, same, other, correlation=correlation)[0] == expected

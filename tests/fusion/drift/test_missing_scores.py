@@ -57,19 +57,19 @@ def logit(p):
 
 def test_a_missing_score_is_imputed_by_the_regression_on_the_others(correlated):
     reference = reference_of(correlated)
-    found = logit(imputed(reference, without(correlated, 1).scores, codes_of(correlated)))
+    logits = logit(imputed(reference, without(correlated, 1).scores, codes_of(correlated)))
     x, y = logit(correlated.scores).T
     slope, intercept = np.polyfit(x, y, 1)
-    np.testing.assert_allclose(found[:, 0], x)
+    np.testing.assert_allclose(logits[:, 0], x)
     # Medians and widths stand for means and deviations, and contexts have means of their own.
-    assert np.abs(found[:, 1] - (intercept + slope * x)).mean() < 0.05
+    assert np.abs(logits[:, 1] - (intercept + slope * x)).mean() < 0.05
 
 
 def test_a_row_without_scores_is_imputed_by_the_median_of_its_context(correlated):
     reference = reference_of(correlated)
     codes = codes_of(correlated)[:3]
-    found = imputed(reference, np.full((3, 2), np.nan), codes)
-    np.testing.assert_allclose(logit(found), reference.place(codes)[0])
+    filled = imputed(reference, np.full((3, 2), np.nan), codes)
+    np.testing.assert_allclose(logit(filled), reference.place(codes)[0])
 
 
 def test_whole_rows_and_types_are_left_as_they_are(correlated):
@@ -77,17 +77,17 @@ def test_whole_rows_and_types_are_left_as_they_are(correlated):
     codes = codes_of(correlated)
     assert imputed(reference, correlated.scores, codes) is correlated.scores
     single = correlated.with_scores(correlated.scores.astype(np.float32))
-    found = imputed(reference, without(single, 0, slice(5)).scores, codes)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found[5:], single.scores[5:])
+    filled = imputed(reference, without(single, 0, slice(5)).scores, codes)
+    assert filled.dtype == np.float32
+    np.testing.assert_array_equal(filled[5:], single.scores[5:])
 
 
 def test_a_reference_of_incomplete_rows_is_near_that_of_whole_ones(correlated):
     lost = np.random.default_rng(1).random(correlated.rows) < 0.3
-    found, whole = reference_of(without(correlated, 1, lost)), reference_of(correlated)
-    np.testing.assert_allclose(found.base, whole.base, atol=0.03)
-    np.testing.assert_allclose(found.correlation, whole.correlation, atol=0.02)
-    np.testing.assert_allclose(found.width, whole.width, atol=0.02)
+    partial, whole = reference_of(without(correlated, 1, lost)), reference_of(correlated)
+    np.testing.assert_allclose(partial.base, whole.base, atol=0.03)
+    np.testing.assert_allclose(partial.correlation, whole.correlation, atol=0.02)
+    np.testing.assert_allclose(partial.width, whole.width, atol=0.02)
 
 
 def test_scores_that_are_missing_now_and_then_have_not_drifted():

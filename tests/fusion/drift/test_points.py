@@ -110,8 +110,8 @@ def test_a_model_takes_over_the_points_of_one_of_the_same_objectives(model, tabl
     from harmonrank.fusion import method_class
 
     other = hr.ClosedForm().fit(table, schema).with_point("sales", SALES).with_point("x", SALES)
-    found = with_points_of(model.with_point("x", {"buy": 7}), other)
-    assert found.points == {"sales": SALES, "x": {"buy": 7.0, "like": 1.0}}
+    merged = with_points_of(model.with_point("x", {"buy": 7}), other)
+    assert merged.points == {"sales": SALES, "x": {"buy": 7.0, "like": 1.0}}
     one = hr.ClosedForm().fit(table, schema.subset(["buy"]))
     assert with_points_of(one, other).points == {}
     formula = method_class("formula-grid")(trials=3).fit(table, schema)

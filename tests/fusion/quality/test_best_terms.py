@@ -76,9 +76,9 @@ def test_beside_others_a_conditional_objective_counts_by_the_chance_that_it_is_s
     log = enumerated(np.random.default_rng(0), graded=["watch"], given={"order": "click"})
     click, order = log.truth[:, 0], log.truth[:, 1]
     pi = float(click @ order / click.sum())
-    found = best_terms(log, np.array([1.0, 1.0, 0.0]))[:, 1]
+    terms = best_terms(log, np.array([1.0, 1.0, 0.0]))[:, 1]
     np.testing.assert_allclose(
-        found, click / click.mean() * (order - pi) / (pi * (1 - pi)), rtol=1e-12
+        terms, click / click.mean() * (order - pi) / (pi * (1 - pi)), rtol=1e-12
     )
 
 

@@ -81,12 +81,12 @@ def test_numbers_become_json_whatever_they_are(table, schema):
 
 def test_each_request_is_measured_with_its_sum_and_interval(log):
     fused, weights = log.scores.sum(axis=1), np.array([2.0, 1.0])
-    found = quality_of(fused, log, weights).requests
+    ours = quality_of(fused, log, weights).requests
     within = grouped_auc(fused, log.labels, log.request)
-    np.testing.assert_allclose([value.estimate for value in found.auc.values()], within)
-    assert found.auc_sum.estimate == pytest.approx(within @ weights)
-    assert found.auc_sum.low < found.auc_sum.estimate < found.auc_sum.high
-    assert found.exact_auc is found.regret is found.ceiling is None
+    np.testing.assert_allclose([value.estimate for value in ours.auc.values()], within)
+    assert ours.auc_sum.estimate == pytest.approx(within @ weights)
+    assert ours.auc_sum.low < ours.auc_sum.estimate < ours.auc_sum.high
+    assert ours.exact_auc is ours.regret is ours.ceiling is None
     assert quality_of(fused, replace(log, request=None), weights).requests is None
 
 

@@ -36,8 +36,8 @@ def test_the_score_is_the_expected_value(model, table):
     np.testing.assert_allclose(model.score(table, value=VALUE), expected, rtol=1e-13)
     one = table[:5].with_columns(hour=3, age=pl.lit("old"))
     scores = one.select("p_buy", "p_like").to_numpy()
-    found = model.score_request(scores, {"hour": 3, "age": "old"}, value=VALUE)
-    np.testing.assert_array_equal(found, model.score(one, value=VALUE))
+    scored = model.score_request(scores, {"hour": 3, "age": "old"}, value=VALUE)
+    np.testing.assert_array_equal(scored, model.score(one, value=VALUE))
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "logistic", "prevalence-weights"])

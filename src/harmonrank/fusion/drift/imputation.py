@@ -21,7 +21,7 @@ from harmonrank.fusion.drift.reference import Reference
 from harmonrank.model.density.density import SMALLEST_EIGENVALUE
 from harmonrank.model.missing.gaps import MissingDensity, distinct_sets
 from harmonrank.support.kernel import kernel
-from harmonrank.support.logistic import score_logit
+from harmonrank.support.logistic import score_logit, sigmoid_of
 
 _REACH = 6.0  # Standard deviations; what is further away is broken, and tells nothing of others.
 
@@ -78,4 +78,4 @@ def _fill(
                 z = 0.0
                 for j in range(M):
                     z += gain[which[i], m, j] * away[i, j]
-                scores[i, m] = 1.0 / (1.0 + np.exp(-(centre[i, m] + deviation[i, m] * z)))
+                scores[i, m] = sigmoid_of(centre[i, m] + deviation[i, m] * z)

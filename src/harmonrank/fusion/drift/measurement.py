@@ -13,6 +13,7 @@ selection would have raised them.
 __all__ = ["drift_between", "drift_of", "replacement_of"]
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,12 +41,6 @@ _MOST_TREND, _SEEN_TREND = 0.25, 0.075
 _TINY_SCALE = 1e-3  # of one value, whose logarithm would be infinite
 _FEWEST_ROWS = 20_000
 
-Moves = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""Offset and scale of every score on some rows."""
-Finding = tuple[tuple[str, ...], tuple[str, ...]]
-"""The score columns whose models were replaced, and the evidence in sentences."""
-Ties = tuple[np.ndarray, np.ndarray]
-"""Correlations between the scores at the fit and now."""
 
 _IN_TURN = "consecutive blocks of rows"
 _BLOCKS = 8
@@ -53,11 +48,36 @@ _FREQUENT = 0.05
 _MOST_VALUES = 100
 
 
+class Moves(NamedTuple):
+    """How far every score moved on some rows, (M,) each."""
+
+    offset: np.ndarray
+    scale: np.ndarray
+
+
+class Finding(NamedTuple):
+    """The score columns whose models were replaced, and the evidence in sentences."""
+
+    replaced: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+class Ties(NamedTuple):
+    """Correlations between the scores, (M, M) each."""
+
+    fit: np.ndarray
+    now: np.ndarray
+
+
+Measure = Callable[[np.ndarray], Moves]
+"""Returns the moves on some rows."""
+
+
 def replacement_of(
     columns: Sequence[ColumnDrift],
     correlation: np.ndarray,
     parts: Mapping[str, Sequence[np.ndarray]],
-    moves_of: Moves,
+    moves_of: Measure,
     now: np.ndarray | None = None,
 ) -> Finding:
     """Return the score columns that moved as if their upstream models were replaced, and why.
@@ -70,29 +90,30 @@ def replacement_of(
         now: Correlations of these rows; those of the fit if left out.
     """
     if not any(column.moved for column in columns):
-        return (), ("No score has moved since the fit.",)
-    ties = correlation, correlation if now is None else now
+        return Finding((), ("No score has moved since the fit.",))
+    ties = Ties(correlation, correlation if now is None else now)
     same = [i for i, column in enumerate(columns) if column.unchanged]
     moved = [i for i, c in enumerate(columns) if c.moved or _is_noisier(c, i, same, ties)]
     names = _listed([columns[i].column for i in moved])
     doubt = _doubt_by_others(names, columns, moved, correlation)
     if doubt:
-        return (), (doubt,)
+        return Finding((), (doubt,))
     evidence = []
     for i in moved:
         reason = _witness(columns, i, same, ties)
         if reason is None:
-            return (), (
+            doubt = (
                 f"{columns[i].column} moved, but no score that is unchanged is correlated with it "
-                "enough to rule out a change of the rows.",
+                "enough to rule out a change of the rows."
             )
+            return Finding((), (doubt,))
         evidence.append(reason)
     doubt = _doubt_by_parts(columns, moved, parts, moves_of)
     if doubt:
-        return (), (doubt,)
-    everywhere = " and ".join(f"all {len(places)} {kind}" for kind, places in parts.items())
+        return Finding((), (doubt,))
+    everywhere = " and ".join(f"all {len(pieces)} {kind}" for kind, pieces in parts.items())
     evidence.append(f"{names} moved in {everywhere}, as when an upstream model is replaced.")
-    return tuple(columns[i].column for i in moved), tuple(evidence)
+    return Finding(tuple(columns[i].column for i in moved), tuple(evidence))
 
 
 def _doubt_by_others(
@@ -123,17 +144,17 @@ def _doubt_by_parts(
     columns: Sequence[ColumnDrift],
     moved: Sequence[int],
     parts: Mapping[str, Sequence[np.ndarray]],
-    moves_of: Moves,
+    moves_of: Measure,
 ) -> str | None:
     """Return where a score did not move, or goes on moving, though it moved as a whole."""
     whole = _log_moves(moves_of(np.arange(columns[0].rows)), moved)
     far = np.linalg.norm(whole, axis=0)
-    for kind, places in parts.items():
-        along = np.stack([_along(whole, _log_moves(moves_of(part), moved)) for part in places])
+    for kind, pieces in parts.items():
+        along = np.stack([_along(whole, _log_moves(moves_of(piece), moved)) for piece in pieces])
         for i, count in zip(moved, (along >= _LEAST_PART).sum(axis=0), strict=True):
-            if count < len(places):
+            if count < len(pieces):
                 return (
-                    f"{columns[i].column} moved in {count} of {len(places)} {kind} only: a "
+                    f"{columns[i].column} moved in {count} of {len(pieces)} {kind} only: a "
                     "replaced model would have moved it in all."
                 )
         if kind == _IN_TURN and (going := _going_on(along, far)) is not None:
@@ -187,16 +208,15 @@ def _is_noisier(column: ColumnDrift, i: int, same: Sequence[int], ties: Ties) ->
     """
     if not same or column.scale < SAME_SCALE:
         return False
-    j = max(same, key=lambda j: abs(ties[0][i, j]))
-    tie, s = abs(ties[0][i, j]), column.scale
+    j = max(same, key=lambda j: abs(ties.fit[i, j]))
+    tie, s = abs(ties.fit[i, j]), column.scale
     selected = tie * s / np.sqrt(1 + tie**2 * (s**2 - 1))
-    return bool(selected - abs(ties[1][i, j]) >= _TIE_GAP and abs(ties[1][i, j]) < tie)
+    return bool(selected - abs(ties.now[i, j]) >= _TIE_GAP and abs(ties.now[i, j]) < tie)
 
 
-def _log_moves(moves: tuple[np.ndarray, np.ndarray], columns: Sequence[int]) -> np.ndarray:
+def _log_moves(moves: Moves, columns: Sequence[int]) -> np.ndarray:
     """Return offset and log scale of some columns, (2, columns)."""
-    offset, scale = moves
-    return np.stack([offset, np.log(np.maximum(scale, _TINY_SCALE))])[:, columns]
+    return np.stack([moves.offset, np.log(np.maximum(moves.scale, _TINY_SCALE))])[:, columns]
 
 
 def _along(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -229,7 +249,7 @@ def drift_of(reference: Reference, encoder: ContextEncoder, log: Log) -> Drift:
         for m, (name, lost) in enumerate(zip(log.schema.score_columns, log.missing(), strict=True))
     )
 
-    def moves_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def moves_of(rows: np.ndarray) -> Moves:
         weight = None if log.own_weight is None else log.own_weight[rows]
         return _moves(reference, away[rows], constant, weight)
 
@@ -254,8 +274,8 @@ def drift_between(before: Log, log: Log) -> Drift:
 
 def _moves(
     reference: Reference, away: np.ndarray, constant: np.ndarray, weight: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return offset and scale of each score; one that never had a spread has not moved.
+) -> Moves:
+    """Return the move of each score; one that never had a spread has not moved.
 
     Nor has one that all of these rows miss.
     """
@@ -266,7 +286,7 @@ def _moves(
     scale = np.where(constant, 0.0, now.width / np.where(was_constant, CONSTANT_SCALE, 1.0))
     same = constant & was_constant & (np.abs(now.middle) < SAME_OFFSET)
     offset = np.where(known & ~same, now.middle, 0.0)
-    return offset, np.where(known & ~same, scale, 1.0)
+    return Moves(offset, np.where(known & ~same, scale, 1.0))
 
 
 def _frequent(codes: np.ndarray) -> Iterator[np.ndarray]:

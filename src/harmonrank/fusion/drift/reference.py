@@ -14,7 +14,7 @@ from harmonrank.model.density.density import MOST_EFFECT, mixed
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.missing.density_fit import fit_incomplete_density
 from harmonrank.support.errors import DataError
-from harmonrank.support.logistic import score_logit
+from harmonrank.support.logistic import score_logit, sigmoid
 from harmonrank.support.storage.arrays import Array
 
 RECENT_ROWS = 200_000
@@ -173,8 +173,7 @@ class Recalibration:
         alive = (self.now.constant == 0) & (deviation > 0)
         away = (score_logit(scores) - centre) / np.where(alive, deviation, 1.0)
         logits = fit_centre + fit_deviation * np.where(alive, away, 0.0)
-        matched: np.ndarray = 1 / (1 + np.exp(-logits))
-        return matched
+        return sigmoid(logits)
 
 
 def recent_rows(table: Source, schema: Schema) -> Log:

@@ -21,7 +21,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank.support.logistic import clipped
+from harmonrank.support.logistic import SMALLEST_SCORE, clipped, log_likelihoods
 
 Changed: TypeAlias = str | Sequence[str] | Mapping[str, float]
 """'proven', 'all', score columns ('p_buy,p_like' or a list), or how far each is recalibrated."""
@@ -32,7 +32,6 @@ EVIDENCE_ROWS = 50_000
 _TRIED = (0.0, 0.5, 1.0)
 _ERRORS = 2.0
 _RUN_ROWS = 100  # Of runs that stand for requests where no column names them.
-_LEAST_CHANCE = 1e-9
 
 
 def named_shares(changed: Changed, columns: Sequence[str]) -> np.ndarray | None:
@@ -83,8 +82,7 @@ def shares_by_pattern(drift: Drift) -> np.ndarray:
 
 def _likelihoods(log: Log, m: int, chance: np.ndarray) -> np.ndarray:
     """Return the log-likelihood of what each request says of objective m, (requests,)."""
-    p, y = clipped(chance, _LEAST_CHANCE), log.known_labels()[:, m]
-    of_row = np.log(p) * y + np.log1p(-p) * (1 - y)
+    of_row = log_likelihoods(clipped(chance, SMALLEST_SCORE), log.known_labels()[:, m])
     weight = 1.0 if log.sample_weight is None else log.sample_weight
     request = np.arange(log.rows) // _RUN_ROWS if log.request is None else log.request
     return np.bincount(np.unique(request, return_inverse=True)[1].reshape(-1), of_row * weight)

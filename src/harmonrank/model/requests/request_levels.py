@@ -29,7 +29,7 @@ from harmonrank.support.parallel import each_part
 _STEPS = 15
 _INNER_STEPS = 3
 _ENOUGH = 0.05  # Posterior standard deviations.
-_ROUNDS = Rounds(most=1, enough=_ENOUGH)
+_ROUNDS = Rounds(most=50, enough=_ENOUGH, steady=_ENOUGH)
 _LOST = 1e-3  # Nats that the levels' own steps leave.
 _FARTHEST = 2.0  # A level moves by at most so much at a time.
 _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-4, 9.0  # τ²
@@ -105,7 +105,7 @@ def fit_levels(
             # Slopes without levels leave residuals that tell how far levels differ.
             sums = [_residuals(*given[m], theta[m]) for m in range(M)]
             variance = np.array([_level_variance(*of_request) for of_request in sums])
-        theta = maximise(look, theta, propose, _STEPS, _LOST).theta
+        theta = maximise(look, theta, propose, _STEPS, _LOST).checked("Request levels").theta
     logits = np.empty((rows, M))
     for m in range(M):
         _write(h, mean, starts, theta[m], level[m], logits[:, m])

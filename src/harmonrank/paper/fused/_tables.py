@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.paper.buckets import places
+from harmonrank.paper.buckets import table_rows
 from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused._folding import Agnostic, Relation, WeightVector
 from harmonrank.paper.fused._rows import Room
@@ -189,7 +189,7 @@ def code_rows(
     # In pieces, so that the intermediate integers take little memory.
     for start in range(0, len(scores), _PIECE):
         piece = slice(start, start + _PIECE)
-        codes[piece, :M], share = places(tables.knots, scores[piece], interpolate=tables.smooth)
+        codes[piece, :M], share = table_rows(tables.knots, scores[piece], interpolate=tables.smooth)
         if tables.smooth:
             shares[piece] = share
         given = context[piece, :features]

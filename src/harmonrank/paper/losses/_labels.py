@@ -121,9 +121,7 @@ class Patterns:
 
     def spread(self, slopes: Array) -> Array:
         """Return Σ_m slope_m y_im of every row."""
-        of_row = np.empty(len(self))
-        _spread(self._host, self._Y @ slopes, of_row)
-        return of_row
+        return np.asarray((self._Y @ slopes)[self._host])
 
     def _by_pattern(self, x: Array) -> Array:
         total = np.zeros((_SUMS, len(self._Y)))
@@ -155,12 +153,6 @@ def _add_by_pattern(codes: Any, x: Any, total: Any) -> None:
     step = 0 if len(x) == 1 else 1
     for i in range(len(codes)):
         total[i % _SUMS, np.uint16(codes[i])] += x[np.uint64(i * step)]
-
-
-@kernel
-def _spread(codes: Any, of_pattern: Any, of_row: Any) -> None:
-    for i in range(len(codes)):
-        of_row[i] = of_pattern[np.uint16(codes[i])]
 
 
 @cache

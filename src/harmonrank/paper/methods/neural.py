@@ -148,12 +148,12 @@ class NetworkFit(TrainedNetwork):
         if not len(table):  # a network that is not personalised
             return replace(self, config=config)
         first, parts = 0, []
-        for size, places in zip(slots, codes, strict=True):
-            before = table[first : first + len(places)]
+        for size, known in zip(slots, codes, strict=True):
+            before = table[first : first + len(known)]
             part = np.repeat(before[:1], size, axis=0)
-            part[places] = before
+            part[known] = before
             parts.append(part)
-            first += len(places)
+            first += len(known)
         weights = {**self.weights, "context.table": np.concatenate(parts)}
         return replace(self, config=config, weights=weights)
 
