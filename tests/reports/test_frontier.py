@@ -5,7 +5,7 @@ import pytest
 
 from harmonrank.evaluation import Baseline
 from harmonrank.evaluation.frontier import Sweep, frontier_of
-from harmonrank.metrics import grouped_auc
+from harmonrank.metrics import expected_grouped_auc
 from harmonrank.reports import run_of
 from harmonrank.reports.frontier import front_plots, frontier_page, frontier_table
 from harmonrank.reports.frontier._charts import pairs_of
@@ -46,7 +46,7 @@ def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
     )
     assert found.within
     np.testing.assert_array_equal(
-        found.decisive.today, grouped_auc(score, logs[1].truth, logs[1].request).auc
+        found.decisive.today, expected_grouped_auc(score, logs[1].truth, logs[1].request)
     )
     table = frontier_table(found)
     point, what, *figures = table.rows[0][:7]

@@ -4,7 +4,7 @@ __all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from harmonrank.data import Log
@@ -59,7 +59,7 @@ class Facts:
         board: Of a single model, with one entry.
         focus: The method that is looked at closely.
         upstream: Calibration of the scores as they came.
-        frontier: What the focus method can trade, without the figures within requests.
+        frontier: What the focus method can trade.
         context_pulls: By context column and value, how much each score moves the focus method.
         prediction: Of each objective, how good its score is on the test rows, where the scores
             are our own.
@@ -143,8 +143,7 @@ def _frontier(model: Method, test: Log) -> Frontier | None:
         return None
     with suppress(DataError):  # Among fewer rows an objective may have one class only.
         sweep = Sweep.of(model, test, rows=_FRONTIER_ROWS)
-        alone = replace(sweep, log=replace(sweep.log, request=None))
-        return frontier_of(alone, points=_FRONTIER_POINTS)
+        return frontier_of(sweep, points=_FRONTIER_POINTS)
     return None
 
 
