@@ -34,7 +34,8 @@ def board(world_folder):
 def test_the_json_form_is_the_contract_that_other_programs_read(board):
     numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
     keys = {"objectives", "rows", "ceiling", "request_ceiling", "methods", "recalibrated", "drift"}
-    assert set(numbers) == keys | {"upstream", "baseline", "verdict", "warnings", "criterion"}
+    keys |= {"upstream", "baseline", "verdict", "warnings", "criterion", "influence"}
+    assert set(numbers) == keys
     assert numbers["criterion"] == "within requests"
     assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
     assert numbers["rows"] == {"train": 8000, "test": 4000}

@@ -105,7 +105,7 @@ def command(
     cut = None if split is None else Cut(split, test_share, test_from, seed=seed)
     schema = columns.schema(table, quiet=show.quiet)
     pages = Pages(report, figures, show)
-    with engine.used():
+    with engine.opened() as workers:
         result = compare(
             table,
             schema,
@@ -119,10 +119,9 @@ def command(
             recalibrate=recalibrate,
             k=k,
             memory=memory,
+            engine=workers,
             on_event=show.event,
         )
-    pages.write(result)
-    show.result(result.to_table(), result.to_dict(), style=style)
-    show.notes([*result.notes, *result.board.warnings])
+    pages.show_comparison(result, style)
     if result.failed:
         raise SystemExit(1)

@@ -67,7 +67,7 @@ def command(
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
     fitted, pages = chosen.load(), Pages(report, figures, show)
-    with engine.used():
+    with engine.opened() as workers:
         result = evaluate(
             fitted,
             data,
@@ -77,8 +77,7 @@ def command(
             recalibrate=recalibrate,
             train=train,
             memory=memory,
+            engine=workers,
             on_rows=show.rows,
         )
-    pages.write(result, title=f"{fitted.name} on {table_name(data)}")
-    show.result(result.to_table(), result.to_dict(), style=style)
-    show.notes([*result.notes, *result.board.warnings])
+    pages.show_comparison(result, style, title=f"{fitted.name} on {table_name(data)}")

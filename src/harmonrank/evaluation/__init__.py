@@ -7,7 +7,7 @@ from harmonrank.evaluation.compare import compare
 from harmonrank.evaluation.comparison import Comparison
 from harmonrank.evaluation.drift_notes import drift_notes
 from harmonrank.evaluation.entry import REPLICATES, Entry
-from harmonrank.evaluation.evaluate import Evaluation, evaluate, quality_on
+from harmonrank.evaluation.evaluate import Evaluation, evaluate
 from harmonrank.evaluation.frontier import (
     Floor,
     Front,
@@ -53,7 +53,6 @@ __all__ = [
     "guarded_by",
     "offline",
     "partitioned_quality",
-    "quality_on",
     "refits_of",
     "relation_of",
     "unseen_shares",

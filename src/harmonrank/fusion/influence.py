@@ -13,13 +13,14 @@ __all__ = ["Influence", "equal_influence", "influence_of", "pair_covariance"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from warnings import warn
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import grouped_auc
+from harmonrank.fusion.quality.areas import values_of
+from harmonrank.support.errors import ConvergenceWarning
 
 _STEPS, _NEAR = 500, 1e-9
 
@@ -71,28 +72,23 @@ def influence_of(model: Method, log: Log) -> Influence | None:
     parts = model.fuser.parts_of(model.probabilities(log), weights)
     covariance = pair_covariance(parts, request)
     shares = covariance.sum(axis=1) / max(float(covariance.sum()), np.finfo(float).tiny)
-    found = Influence(dict(zip(names, shares.tolist(), strict=True)), where)
+    influence = Influence(dict(zip(names, shares.tolist(), strict=True)), where)
     sizes = np.abs(weights.counted[weights.counted != 0])
     chosen = weights.by_value or len(sizes) < 2 or np.ptp(sizes) > 1e-9 * sizes.max()
     # Of two objectives one always has half, and two may share all of it.
     if chosen or shares.max() <= max(0.5, 1.5 / len(sizes), 1.5 * np.sort(shares)[-2]):
-        return found
+        return influence
     scaled = weights.counted * equal_influence(covariance)
     scaled *= len(sizes) / np.abs(scaled).sum()
     proposal = {name: float(f"{w:.3g}") for name, w in zip(names, scaled.tolist(), strict=True)}
     if log.labels is None:
-        return replace(found, proposal=proposal)
+        return replace(influence, proposal=proposal)
     before, after = (
-        grouped_auc(
-            model.score(log, weights=asked),
-            outcomes_of(log),
-            request,
-            sample_weight=log.sample_weight,
-        ).auc.tolist()
+        values_of(model.score(log, weights=asked), log, within=where == "within requests").tolist()
         for asked in (None, proposal)
     )
     moved = dict(zip(names, zip(before, after, strict=True), strict=True))
-    return replace(found, proposal=proposal, auc=moved)
+    return replace(influence, proposal=proposal, auc=moved)
 
 
 def pair_covariance(parts: np.ndarray, request: np.ndarray) -> np.ndarray:
@@ -132,5 +128,7 @@ def equal_influence(covariance: np.ndarray) -> np.ndarray:
         f -= step / (1 + length)
         if length < _NEAR:
             break
+    else:
+        warn("Weights of equal influence did not converge.", ConvergenceWarning, stacklevel=2)
     factors[moves] = f / scale
     return factors

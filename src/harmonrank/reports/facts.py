@@ -17,6 +17,7 @@ from harmonrank.reports.model_facts import (
     Curve,
     attention_of,
     calibration_of,
+    formula_of,
     pulls_by_context,
     pulls_of,
     response_of,
@@ -78,6 +79,14 @@ class Facts:
     drift: tuple[Stability, ...] = ()
     prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """What the effective weights of the method that is looked at are."""
+        quality = self.board.qualities.get(self.focus or "")
+        if self.board.value_k is not None:
+            return "value of an event"
+        return formula_of("all" if quality is None else quality.optimises)
 
     @property
     def attention(self) -> dict[str, tuple[tuple[float, ...], ...]]:

@@ -5,6 +5,7 @@ __all__ = [
     "Curve",
     "attention_of",
     "calibration_of",
+    "formula_of",
     "pulls_by_context",
     "pulls_of",
     "response_of",
@@ -48,6 +49,11 @@ class Bin:
     low: float
     high: float
     rows: int
+
+
+def formula_of(optimises: str) -> str:
+    """Return what effective weights are of a fit for "all" rows, or for "requests"."""
+    return "w/(π(1−π))" if optimises == "all" else "w κ of a usual row"
 
 
 def response_of(model: Method, log: Log) -> tuple[Curve, ...]:

@@ -58,14 +58,17 @@ def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
 
 def _effects(found: ModelExplanation) -> Iterator[Section]:
     method, names = found.method, found.names
-    influence = {} if found.influence is None else found.influence.shares
-    shares = {
-        found.formula: [found.effective[name] for name in names],
-        **({"influence on the order": list(influence.values())} if influence else {}),
-        method: [found.pulls[name] for name in names],
-    }
-    responses, looks = {method: found.responses}, {method: {"color": plots.ACCENT, "dash": "solid"}}
-    return effect_sections(names, shares, found.by_context, responses, looks, method)
+    return effect_sections(
+        names,
+        found.influence,
+        found.formula,
+        [found.effective[name] for name in names],
+        {method: [found.pulls[name] for name in names]},
+        found.by_context,
+        {method: found.responses},
+        {method: {"color": plots.ACCENT, "dash": "solid"}},
+        method,
+    )
 
 
 def _row(row: RowExplanation, notes: Sequence[str]) -> Section:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harmonrank.fusion import Method
+from harmonrank.fusion.influence import Influence
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.support.table import Column, Style, Table
@@ -13,6 +14,7 @@ _EXPLAINED = {
     "weight": ".4g",
     "prevalence": ".3%",
     "effective_weight": ".1%",
+    "influence": ".1%",
     "noise_share": ".0%",
     "effects": ".0f",
 }
@@ -20,20 +22,30 @@ _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 16
 
 
-def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Table:
+def learned_table(
+    model: Method,
+    facts: Mapping[str, Mapping[str, float]],
+    influence: Influence | None = None,
+) -> Table:
     """Return what a model learned of each objective, an objective per row, and its health.
 
-    Below are the chances that places are looked at, where its feedback was corrected for them.
+    Influence on the order stands in place of effective weights, where it is known. Below are the
+    chances that places are looked at, where its feedback was corrected for them.
     """
+    if influence is not None:
+        others = {name: each for name, each in facts.items() if name != "effective_weight"}
+        facts = {"influence": influence.shares, **others}
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
-    if model.fuser.optimises == "requests":
+    if influence is not None:
+        note = f"Influence on the order: share of the fused score's variance {influence.where}."
+    elif model.fuser.optimises == "requests":
         note = (
             "Fitted for AUC within requests. Effective weight: what a unit of probability counts "
             "in a usual row."
         )
-    if "value" in facts:
+    if "value" in facts and influence is None:
         note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
     health = getattr(model.state, "health", None)
     notes = [note] if health is None else [note, health.words(), health.warning() or ""]
@@ -45,14 +57,10 @@ def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Ta
     return Table((head, *columns), tuple(rows), title=f"Method: {model.name}", notes=shown)
 
 
-def pull_table(found: ModelExplanation) -> Table:
-    """Return a row per objective: its weight, its influence, what its score moves, and how."""
-    influence = found.influence
+def response_table(found: ModelExplanation) -> Table:
+    """Return a row per objective: how the fused score answers as its score moves."""
     columns = (
         Column("objective"),
-        Column("effective", ".1%"),
-        *[Column("influence", ".1%")] * (influence is not None),
-        Column("moves", ".1%"),
         Column("from", ".3%"),
         Column("to", ".3%"),
         Column("fused score (sd)", align="right"),
@@ -61,9 +69,6 @@ def pull_table(found: ModelExplanation) -> Table:
     rows = [
         (
             name,
-            found.effective[name],
-            *([] if influence is None else [influence.shares[name]]),
-            found.pulls[name],
             curve.x[0],
             curve.x[-1],
             f"{curve.y[0]:+.2f} … {curve.y[-1]:+.2f}",
@@ -71,15 +76,8 @@ def pull_table(found: ModelExplanation) -> Table:
         )
         for name, curve in zip(found.names, found.responses, strict=True)
     ]
-    order = "" if influence is None else f"share of the fused score's variance {influence.where}"
-    notes = (
-        f"Effective: {found.formula}, what a unit of probability counts. "
-        + f"Influence on the order: {order}. " * bool(order)
-        + "Moves: share of the fused score's movement as each score goes from its 10th to its 90th "
-        "percentile.",
-        f"Response: the fused score as that score moves and others rest, on {found.rows:,} rows.",
-    )
-    return Table(columns, tuple(rows), title=f"Method: {found.method}", notes=notes)
+    note = f"The fused score as that score moves and others rest, on {found.rows:,} rows."
+    return Table(columns, tuple(rows), title="How the fused score answers", notes=(note,))
 
 
 def context_pull_table(found: ModelExplanation) -> Table:
@@ -94,7 +92,8 @@ def context_pull_table(found: ModelExplanation) -> Table:
         for column, values in found.by_context.items()
         for value, shares in values.items()
     )
-    return Table(columns, rows, title="What each score moves, by context")
+    note = "Each score goes from its 10th to its 90th percentile; shares of what that moves."
+    return Table(columns, rows, title="What each score moves, by context", notes=(note,))
 
 
 def row_table(found: RowExplanation) -> Table:
