@@ -10,6 +10,7 @@ from harmonrank.data import read_log
 from harmonrank.fusion import method_class
 from harmonrank.fusion.influence import equal_influence, influence_of, pair_covariance
 from harmonrank.metrics import grouped_auc
+from harmonrank.support.errors import ConvergenceWarning
 from logs import rare_table, small_table
 from reference import influence_by_pairs
 
@@ -50,6 +51,12 @@ def test_factors_of_equal_influence_are_found_whatever_pulls_against_what(seed):
     factors = equal_influence(covariance)
     assert (factors > 0).all()
     assert factors * (covariance @ factors) == pytest.approx(np.ones(4))
+
+
+def test_factors_that_have_not_converged_are_said(monkeypatch):
+    monkeypatch.setattr("harmonrank.fusion.influence._STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="equal influence did not converge"):
+        equal_influence(np.array([[4.0, 1.0], [1.0, 9.0]]))
 
 
 def test_a_rare_objective_that_rules_is_said_with_weights_to_paste_and_their_cost():

@@ -103,7 +103,7 @@ def command(
         "blocks": training.blocks,
         **({} if health is None else {"health": health.to_dict()}),
     }
-    show.result(result and result.to_table(), told)
+    show.result(None if result is None else result.to_table(), told)
     for note in () if result is None else (*result.notes, *result.board.warnings):
         show.line(f"Note: {note}")
 

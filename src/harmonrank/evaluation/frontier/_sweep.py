@@ -181,7 +181,7 @@ class Sweep:
         A request without an AUC has nan.
         """
         fused, log = self.fused(weights), self.log
-        if self.within and exactly_known(log):
+        if self.within and log.truth is not None and exactly_known(log):
             total, usable = expected_requests(fused, log.truth, self._requests)
             area = total.sum(axis=0) / usable.sum(axis=0)
             return area, (total - area * usable) / usable.sum(axis=0)
