@@ -207,4 +207,4 @@ def _warnings(
             f"{c.name} has {c.values:,} values" for c in context if c.values > _MANY_VALUES
         ],
     }
-    return [line.format(", ".join(found)) for line, found in kinds.items() if found]
+    return [line.format(", ".join(names)) for line, names in kinds.items() if names]

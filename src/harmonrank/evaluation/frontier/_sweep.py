@@ -168,8 +168,8 @@ class Sweep:
 
     def decisive(self, weights: np.ndarray | None) -> np.ndarray:
         """Return the AUC of each objective that decides, (M,): within requests if they have one."""
-        found = self.request_areas(weights) if self.within else None
-        return self.areas(weights) if found is None else found
+        areas = self.request_areas(weights) if self.within else None
+        return self.areas(weights) if areas is None else areas
 
     def areas(self, weights: np.ndarray | None) -> np.ndarray:
         """Return the AUC of each objective over all rows, (M,)."""

@@ -57,7 +57,7 @@ def learned_table(
     return Table((head, *columns), tuple(rows), title=f"Method: {model.name}", notes=shown)
 
 
-def response_table(found: ModelExplanation) -> Table:
+def response_table(explained: ModelExplanation) -> Table:
     """Return a row per objective: how the fused score answers as its score moves."""
     columns = (
         Column("objective"),
@@ -74,37 +74,37 @@ def response_table(found: ModelExplanation) -> Table:
             f"{curve.y[0]:+.2f} … {curve.y[-1]:+.2f}",
             sparkline(curve.y),
         )
-        for name, curve in zip(found.names, found.responses, strict=True)
+        for name, curve in zip(explained.names, explained.responses, strict=True)
     ]
-    note = f"The fused score as that score moves and others rest, on {found.rows:,} rows."
+    note = f"The fused score as that score moves and others rest, on {explained.rows:,} rows."
     return Table(columns, tuple(rows), title="How the fused score answers", notes=(note,))
 
 
-def context_pull_table(found: ModelExplanation) -> Table:
+def context_pull_table(explained: ModelExplanation) -> Table:
     """Return a row per context value: what each score moves there."""
     columns = (
         Column("context", heading=True),
         Column("value"),
-        *(Column(name, ".1%") for name in found.names),
+        *(Column(name, ".1%") for name in explained.names),
     )
     rows = tuple(
         (column, value, *shares)
-        for column, values in found.by_context.items()
+        for column, values in explained.by_context.items()
         for value, shares in values.items()
     )
     note = "Each score goes from its 10th to its 90th percentile; shares of what that moves."
     return Table(columns, rows, title="What each score moves, by context", notes=(note,))
 
 
-def row_table(found: RowExplanation) -> Table:
+def row_table(row: RowExplanation) -> Table:
     """Return a row per objective: what it adds to the fused score; then the score itself."""
-    place = f"Row {found.row:,}: {ordinal(found.place)} of {found.candidates:,}"
-    title = ", ".join([place, *(f"{name} {value}" for name, value in found.context.items())])
-    said = tuple(found.sentences())[1:]
-    adds, p, shares, usual = found.adds, found.probabilities, found.shares, found.usual
+    place = f"Row {row.row:,}: {ordinal(row.place)} of {row.candidates:,}"
+    title = ", ".join([place, *(f"{name} {value}" for name, value in row.context.items())])
+    said = tuple(row.sentences())[1:]
+    adds, p, shares, usual = row.adds, row.probabilities, row.shares, row.usual
     if adds is None or p is None or shares is None or usual is None:
         plain = (Column("objective"), Column("score", ".4g"))
-        return Table(plain, tuple(found.scores.items()), title, notes=said)
+        return Table(plain, tuple(row.scores.items()), title, notes=said)
     columns = (
         Column("objective"),
         Column("score", ".4g"),
@@ -116,11 +116,11 @@ def row_table(found: RowExplanation) -> Table:
     )
     total = sum(usual.values())
     rows: list[tuple[Any, ...]] = []
-    for name, score in found.scores.items():
+    for name, score in row.scores.items():
         more = adds[name] - usual[name]
         rows.append((name, score, p[name], adds[name], shares[name], usual[name], more))
-    rows.append(("fused", "", "", found.fused, "", total, found.fused - total))
-    adding = "w p/(π(1−π))" if found.optimises == "all" else "w κ p, as fitted for requests"
+    rows.append(("fused", "", "", row.fused, "", total, row.fused - total))
+    adding = "w p/(π(1−π))" if row.optimises == "all" else "w κ p, as fitted for requests"
     about = f"Adds: {adding}, together the fused score. Usual here: mean of its candidates."
     last: dict[int, Style] = {len(rows) - 1: "bold"}
     return Table(columns, tuple(rows), title, emphasis=last, notes=(about, *said))

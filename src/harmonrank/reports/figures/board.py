@@ -88,13 +88,13 @@ def regret_plot(
         focus: The method that stands out.
         measure: What is below its ceiling.
     """
-    worlds = list(dict.fromkeys(world for found in regrets.values() for world in found))
-    shown = {m: {w: max(r, _LEAST) for w, r in found.items()} for m, found in regrets.items()}
-    every = [regret for found in shown.values() for regret in found.values()]
+    worlds = list(dict.fromkeys(world for each in regrets.values() for world in each))
+    shown = {m: {w: max(r, _LEAST) for w, r in each.items()} for m, each in regrets.items()}
+    every = [regret for each in shown.values() for regret in each.values()]
     alone = len(worlds) == 1
     data = [_stems(shown, min(every) / 2 if alone else None)]
     data += [_regrets(shown, world, place, focus, alone) for place, world in enumerate(worlds)]
-    rows = [(method, *(found.get(w) for w in worlds)) for method, found in shown.items()]
+    rows = [(method, *(each.get(w) for w in worlds)) for method, each in shown.items()]
     columns = ("regret",) if alone else tuple(worlds)
     # A text behind the last dot takes a decade.
     ends = [log10(min(every) / 2), log10(max(every) * (12 if alone else 2))]
@@ -124,22 +124,22 @@ def _stems(shown: Mapping[str, Mapping[str, float]], start: float | None) -> dic
 def _regrets(
     shown: Mapping[str, Mapping[str, float]], world: str, place: int, focus: str | None, alone: bool
 ) -> dict[str, Any]:
-    found = {method: each[world] for method, each in shown.items() if world in each}
+    own = {method: each[world] for method, each in shown.items() if world in each}
     marker: dict[str, Any] = {
         "size": 11,
-        "color": [plots.ACCENT if m == focus else plots.INK for m in found],
+        "color": [plots.ACCENT if m == focus else plots.INK for m in own],
     }
     if not alone:
         symbol = _SYMBOLS[place % len(_SYMBOLS)]
         marker = {"size": 10, "color": plots.PALETTE[place % len(plots.PALETTE)], "symbol": symbol}
     return plots.scatter(
         world,
-        list(found.values()),
-        list(found),
+        list(own.values()),
+        list(own),
         f"%{{y}}<br>{world} %{{x:.4f}}",
         "markers+text" if alone else "markers",
         marker=marker,
-        text=[f"{regret:.4f}" for regret in found.values()],
+        text=[f"{regret:.4f}" for regret in own.values()],
         textposition="middle right",
     )
 
@@ -147,10 +147,12 @@ def _regrets(
 def auc_plots(facts: Facts) -> list[plots.Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
     board = facts.board
-    found = {e.name: e.intervals for e in board.entries if e.quality is not None}
+    intervals = {e.name: e.intervals for e in board.entries if e.quality is not None}
     areas: dict[str, dict[str, tuple[float, ...]]] = {}
     for o in board.objectives:
-        areas[o] = {n: (each[o].estimate, each[o].low, each[o].high) for n, each in found.items()}
+        areas[o] = {
+            n: (each[o].estimate, each[o].low, each[o].high) for n, each in intervals.items()
+        }
         if o in board.upstream:
             alone = board.upstream[o].decisive(board.criterion)
             label, exact = alone.auc[o], alone.areas[o]
@@ -168,7 +170,7 @@ def auc_bars(
     titles: Mapping[str, str] | None = None,
 ) -> list[plots.Plot]:
     """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
-    every = [value for each in areas.values() for found in each.values() for value in found]
+    every = [value for each in areas.values() for ends in each.values() for value in ends]
     known = [value for value in every if value == value]
     ends = [min([0.5, *known]) - 0.01, max([0.5, *known]) + 0.01]
     columns = ("AUC", "low", "high")
@@ -176,17 +178,17 @@ def auc_bars(
         plots.plot(
             f"{name}-{objective}",
             (titles or {}).get(objective, objective),
-            [_auc_bars(found, focus)],
+            [_auc_bars(entries, focus)],
             table_of(
                 ("method", *columns),
-                [(each, *values) for each, values in found.items()],
+                [(each, *values) for each, values in entries.items()],
                 dict.fromkeys(columns, ".4f"),
             ),
             x={"title": "AUC (½ is chance)", "range": ends},
             y=plots.ROWS,
-            height=100 + plots.ROW * len(found),
+            height=100 + plots.ROW * len(entries),
         )
-        for objective, found in areas.items()
+        for objective, entries in areas.items()
     ]
 
 
