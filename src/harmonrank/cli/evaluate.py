@@ -3,6 +3,7 @@
 __all__ = ["command"]
 
 from pathlib import Path
+from typing import Any
 
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
 from harmonrank.cli.parts.model_options import ModelChoice, model_options
@@ -45,16 +46,13 @@ from harmonrank.support.errors import UsageError
 def command(
     chosen: ModelChoice,
     data: Tables,
-    k: int,
-    baseline: str | None,
-    recalibrate: bool,
-    memory: str | None,
     train: Tables | None,
     report: Path | None,
     figures: Path | None,
     style: str,
     engine: EngineChoice,
     show: Show,
+    **how: Any,
 ) -> None:
     """Measure how well MODEL ranks DATA, a table that has labels.
 
@@ -72,11 +70,8 @@ def command(
             fitted,
             data,
             **chosen.asked,
-            k=k,
-            baseline=baseline,
-            recalibrate=recalibrate,
+            **how,
             train=train,
-            memory=memory,
             engine=workers,
             on_rows=show.rows,
         )
