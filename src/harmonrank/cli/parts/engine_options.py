@@ -49,11 +49,6 @@ class EngineChoice:
             for_states=for_states,
         )
 
-    def refuse(self, option: str | Literal[False] | None, remedy: str) -> None:
-        """Refuse an option that workers do not take."""
-        if option and self.is_cluster:
-            raise UsageError(f"{option} does not work with --engine ray; {remedy}.")
-
 
 engine_options = gathered(
     "engine",

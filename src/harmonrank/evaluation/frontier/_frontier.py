@@ -312,11 +312,11 @@ def frontier_of(
         areas.append(sweep.areas(each))
         if sweep.log.request is not None:
             within.append(sweep.request_areas(each))
-            events.append(sweep.events(each, k))
+            events.append(sweep.events(sweep.fused(each), k))
         if sweep.best is not None and each is not None:
             best.append(sweep.best.decisive(each))
         on_step(number + 1, len(tried))
-    random = sweep.random_events(k)
+    random = sweep.events(np.zeros(sweep.log.rows), k)
     worth = model.schema.values_with(None)
     chance = np.full(M, 0.5)
     return Frontier(

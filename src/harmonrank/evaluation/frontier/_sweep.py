@@ -22,7 +22,6 @@ from harmonrank.metrics import (
     Outcomes,
     auc,
     auc_influence,
-    events_at_k,
     expected_requests,
     grouped_auc_influence,
     place_gains,
@@ -206,13 +205,10 @@ class Sweep:
             return None
         return values_of(self.fused(weights), self.log, within=True)
 
-    def events(self, weights: np.ndarray | None, k: int) -> np.ndarray | None:
-        """Return how many events of each objective the first k of a request hold."""
-        return None if self.log.request is None else self._events(self.fused(weights), k)
-
-    def random_events(self, k: int) -> np.ndarray | None:
-        """Return the same of a random order."""
-        return None if self.log.request is None else self._events(np.zeros(self.log.rows), k)
+    def events(self, fused: np.ndarray, k: int) -> np.ndarray | None:
+        """Return the events of each objective among the first k of a request, by any score."""
+        each = None if self.log.request is None else self._request_events(fused, k)
+        return None if each is None else np.asarray(each.mean(axis=0))
 
     def event_influence(
         self, weights: np.ndarray | None, m: int, k: int
@@ -220,20 +216,18 @@ class Sweep:
         """Return the events of an objective among the first k, and each request's influence."""
         if self.log.request is None:
             raise UsageError("Events in the first k need requests; name the request column.")
-        shown = place_gains(self.fused(weights), self._requests, np.ones(min(k, self.log.rows)))
-        if (looked := self._looked) is not None:
-            shown = shown * looked
-        labels = self.labels.events() if isinstance(self.labels, Outcomes) else self.labels
-        each = np.bincount(self._requests, shown * labels[:, m])
+        each = self._request_events(self.fused(weights), k)[:, m]
         mean = float(each.mean())
         return mean, (each - mean) / len(each)
 
-    @property
-    def _looked(self) -> np.ndarray | None:
-        return self.log.inverse if self.log.truth is None else None
-
-    def _events(self, fused: np.ndarray, k: int) -> np.ndarray:
-        return events_at_k(fused, self.labels, self._requests, k, event_weight=self._looked)
+    def _request_events(self, fused: np.ndarray, k: int) -> np.ndarray:
+        """Return the events of each objective among the first k of every request."""
+        shown = place_gains(fused, self._requests, np.ones(min(k, self.log.rows)))
+        if self.log.truth is None and self.log.inverse is not None:
+            shown = shown * self.log.inverse
+        labels = self.labels.events() if isinstance(self.labels, Outcomes) else self.labels
+        each = [np.bincount(self._requests, shown * column) for column in labels.T]
+        return np.stack(each, axis=1)
 
 
 def _whole_requests(log: Log, most: int) -> np.ndarray:

@@ -9,7 +9,6 @@ from harmonrank.fusion import Method
 from harmonrank.fusion.influence import Influence, influence_of
 from harmonrank.reports.model_facts import (
     Curve,
-    formula_of,
     pulls_by_context,
     pulls_of,
     response_of,
@@ -46,11 +45,6 @@ class ModelExplanation:
     responses: tuple[Curve, ...]
     optimises: str = "all"
     influence: Influence | None = None
-
-    @property
-    def formula(self) -> str:
-        """What the effective weights are."""
-        return formula_of(self.optimises)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON parts."""

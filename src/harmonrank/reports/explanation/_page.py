@@ -9,6 +9,7 @@ from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.reports.explanation._text import row_table
 from harmonrank.reports.html import Card, Section, page, section
+from harmonrank.reports.model_facts import formula_of
 from harmonrank.reports.run import Run
 from harmonrank.reports.sections import effect_sections
 from harmonrank.support.table import Table, table_of
@@ -61,7 +62,7 @@ def _effects(explained: ModelExplanation) -> Iterator[Section]:
     return effect_sections(
         names,
         explained.influence,
-        explained.formula,
+        formula_of(explained.optimises),
         [explained.effective[name] for name in names],
         {method: [explained.pulls[name] for name in names]},
         explained.by_context,
