@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import harmonrank as hr
@@ -51,6 +52,14 @@ def test_factors_of_equal_influence_are_found_whatever_pulls_against_what(seed):
     factors = equal_influence(covariance)
     assert (factors > 0).all()
     assert factors * (covariance @ factors) == pytest.approx(np.ones(4))
+
+
+def test_a_score_that_is_the_same_everywhere_lets_no_other_one_rule():
+    table = rare_table(2000).with_columns(p_like=pl.lit(0.25))
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, request="request_id")
+    influence = influence_of(hr.ClosedForm().fit(table, schema), read_log(table, schema))
+    assert influence.shares["buy"] == pytest.approx(1)
+    assert influence.caution() is None
 
 
 def test_factors_that_have_not_converged_are_said(monkeypatch):
