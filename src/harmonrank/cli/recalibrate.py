@@ -61,7 +61,7 @@ def command(
     scores, a threshold or a blend say, goes on as before when an experiment begins. Scores with
     other weights come as they are.
     """
-    from harmonrank.evaluation import Alignment, Recalibration, align, recalibration
+    from harmonrank.evaluation import Alignment, Recalibrated, align, recalibration
     from harmonrank.fusion import load
     from harmonrank.fusion.saved import MODEL
     from harmonrank.support.storage.files import check_output
@@ -70,7 +70,7 @@ def command(
         raise UsageError("--at and --like-at are points of models that are aligned; add --like.")
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
-    result: Recalibration | Alignment
+    result: Recalibrated | Alignment
     if like is None:
         result = recalibration(fitted, data, scores=scores_changed)
     else:

@@ -23,7 +23,7 @@ from harmonrank.evaluation.frontier import (
 from harmonrank.evaluation.leaderboard import Leaderboard
 from harmonrank.evaluation.offline import OfflineObjective, OfflineResult, offline
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.evaluation.recalibration import Recalibration, recalibration
+from harmonrank.evaluation.recalibration import Recalibrated, recalibration
 from harmonrank.evaluation.verdict import relation_of, verdict_of
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
     "Leaderboard",
     "OfflineObjective",
     "OfflineResult",
-    "Recalibration",
+    "Recalibrated",
     "Refit",
     "Sweep",
     "align",

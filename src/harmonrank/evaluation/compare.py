@@ -132,11 +132,9 @@ def compare(
     judge = next(iter(models.values()), None) if drift.replaced and not recalibrate else None
     shares = None if judge is None else judge.corrections(tested)
     notes += drift_notes(drift, recalibrated=recalibrate, shares=shares)
-    judged = (
-        models.get(board.verdict.method) if board.verdict else next(iter(models.values()), None)
-    )
-    if judged is not None:
-        board = replace(board, influence=influence_of(judged, tested))
+    judged = board.verdict.method if board.verdict else next(iter(models), "")
+    if judged in models:
+        board = replace(board, influence=influence_of(models[judged], tested))
     return Comparison(board, models, tuple(notes), rows, tested, seed, lost, position)
 
 

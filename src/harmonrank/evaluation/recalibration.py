@@ -1,6 +1,6 @@
-"""Recalibration: a model for upstream scores that have changed, and what that changes."""
+"""Recalibrated: a model for upstream scores that have changed, and what that changes."""
 
-__all__ = ["Recalibration", "recalibration"]
+__all__ = ["Recalibrated", "recalibration"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ _SAME = 0.9995
 
 
 @dataclass(frozen=True, repr=False)
-class Recalibration(Tabular):
+class Recalibrated(Tabular):
     """A recalibrated model beside the one before.
 
     Attributes:
@@ -68,7 +68,7 @@ class Recalibration(Tabular):
         return {**told, **self.drift.to_dict()}
 
 
-def recalibration(model: Method, table: Source, *, scores: Changed = "proven") -> Recalibration:
+def recalibration(model: Method, table: Source, *, scores: Changed = "proven") -> Recalibrated:
     """Recalibrate a model on recent rows, and tell what that changes.
 
     Args:
@@ -78,6 +78,6 @@ def recalibration(model: Method, table: Source, *, scores: Changed = "proven") -
     """
     log = recent_rows(table, model.schema)
     shares = model.corrections(log, scores=scores)
-    return Recalibration(
+    return Recalibrated(
         model, model.recalibrated(log, scores=shares), model.drift(log), shares, log
     )

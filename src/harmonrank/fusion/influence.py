@@ -111,8 +111,7 @@ def pair_covariance(parts: np.ndarray, request: np.ndarray) -> np.ndarray:
 def _moving(covariance: np.ndarray) -> np.ndarray:
     """Return which parts vary by more than rounding."""
     spread = np.sqrt(np.diag(covariance))
-    moving: np.ndarray = spread > _VARIES * spread.max(initial=0.0)
-    return moving
+    return np.asarray(spread > _VARIES * spread.max(initial=0.0))
 
 
 def equal_influence(covariance: np.ndarray) -> np.ndarray:

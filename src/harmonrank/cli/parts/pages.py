@@ -4,14 +4,11 @@ __all__ = ["Pages", "can_draw"]
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harmonrank.cli.parts.show import Show
 from harmonrank.reports.written import check_report, write_figures, write_report
 from harmonrank.support.extras import is_installed
-
-if TYPE_CHECKING:
-    from harmonrank.evaluation import Comparison
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Pages:
             names = write_figures(result, self.figures, **about)
             self.show.line(f"{len(names)} pictures: {self.figures}")
 
-    def show_comparison(self, result: "Comparison", style: str, **about: Any) -> None:
+    def show_comparison(self, result: Any, style: str, **about: Any) -> None:
         """Write what is wanted of a comparison or an evaluation; print it and its notes."""
         self.write(result, **about)
         self.show.result(result.to_table(), result.to_dict(), style=style)
