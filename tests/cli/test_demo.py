@@ -21,6 +21,7 @@ def test_few_methods_are_shown_by_default_beside_what_ranks_today(run):
     said = [line for line in done.err.splitlines() if not line.startswith("Simulating")]
     assert len(said) <= 40
     assert "Within requests harmonrank is " in done.err
+    assert "Note: Few positives among the test rows" in done.err
 
 
 @pytest.mark.parametrize("world", ["elive", "qkvideo", "conflict"])

@@ -23,7 +23,7 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     more |= {"criterion": "within requests"}
     expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
     found = json.loads(done.out)
-    others = {"upstream", "verdict", "baseline", "warnings", "missing", "events_at_k"}
+    others = {"upstream", "verdict", "baseline", "warnings", "missing", "events_at_k", "influence"}
     assert set(found) == set(expected) | others
     assert {key: found[key] for key in expected} == expected
     assert found["baseline"] is found["verdict"] is None

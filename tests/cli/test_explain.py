@@ -40,7 +40,7 @@ def test_fit_and_explain_say_which_objective_rules(run, tmp_path):
     done = run(*fit, "--request", "request_id", "--method", "closed-form", "-o", tmp_path / "m")
     assert done.code == 0, done
     said = "All weights are equal, yet 'buy' has"
-    assert said in " ".join(done.err.split())
+    assert " ".join(done.out.split()).startswith(said)
     shown = run("explain", tmp_path / "m", "--data", tmp_path / "t.parquet")
     assert said in shown.out.splitlines()[0]
 

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -33,6 +34,22 @@ def test_a_model_is_written_and_measured_on_the_validation_rows(fit, folder):
     )
     test = folder / "test.parquet"
     np.testing.assert_array_equal(model.score(test), by_hand.score(test))
+
+
+def test_in_a_world_the_areas_of_a_fit_lie_within_their_own_intervals(
+    run, world_folder, tmp_path, monkeypatch
+):
+    tables = [f"--{part}={world_folder / part}.parquet" for part in ("train", "valid")]
+    schema = world_folder / "schema.toml"
+    monkeypatch.setenv("COLUMNS", "200")
+    done = run(
+        *("fit", *tables, "--schema", schema, "--method", "closed-form", "-o", tmp_path / "m"),
+    )
+    assert done.code == 0, done
+    rows = re.findall(r"^\w+ +([\d.]+) +([\d.]+) – ([\d.]+)", done.out, re.MULTILINE)
+    assert len(rows) == 6
+    for estimate, low, high in rows:
+        assert float(low) <= float(estimate) <= float(high)
 
 
 def test_options_name_columns_as_a_schema_file_does(fit, folder):

@@ -14,8 +14,8 @@ def test_a_model_is_recalibrated_to_replaced_upstream_models_without_labels(run,
     old = world("conflict")
     new = old.with_upstream(("comment", "like"), a=1.6, b=-1.0)
     as_frame(old, old.sample(30_000, seed=1)).write_parquet(tmp_path / "train.parquet")
-    exam = as_frame(new, new.sample(60_000, seed=2))
-    recent = exam.select(pl.exclude(*old.objectives, "^true_.*$"))
+    test = as_frame(new, new.sample(60_000, seed=2))
+    recent = test.select(pl.exclude(*old.objectives, "^true_.*$"))
     recent.write_parquet(tmp_path / "recent.parquet")
     model = hr.HarmonRank().fit(tmp_path / "train.parquet", world_schema(old))
     model.save(tmp_path / "m")
@@ -24,8 +24,8 @@ def test_a_model_is_recalibrated_to_replaced_upstream_models_without_labels(run,
     fresh = hr.load(tmp_path / "n")
     usual = as_frame(old, old.sample(60_000, seed=2))
     before = model.evaluate(usual).regret
-    as_fitted = model.evaluate(exam).regret
-    assert fresh.evaluate(exam).regret < before + 0.003 < as_fitted
+    as_fitted = model.evaluate(test).regret
+    assert fresh.evaluate(test).regret < before + 0.003 < as_fitted
 
 
 def test_the_report_is_printed_and_written(run, tmp_path):

@@ -167,6 +167,8 @@ def test_an_option_that_is_given_twice_adds_up_or_is_refused(run, folder):
     [
         ("align", "recalibrate MODEL DATA --like"),
         ("backfill", "stream --backfill FROM TO"),
+        ("bench", "harmonrank lab bench"),
+        ("ab", "harmonrank lab ab"),
         ("split", "compare LOG --split time"),
         ("warm", "serve MODEL --warm"),
     ],

@@ -6,12 +6,15 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
+from harmonrank.engine import LocalEngine, current_engine
+from harmonrank.evaluation import evaluate
 from harmonrank.fusion.baselines.closed_form import ClosedFormConfig
 from harmonrank.fusion.baselines.logistic import LogisticConfig
 from harmonrank.metrics import Interval, expected_grouped_auc, grouped_auc
 from harmonrank.support import Column, DataError, OutputError, UsageError
 from harmonrank.support.events import MethodEnded, MethodStarted
 from harmonrank.worlds import as_frame, world, world_schema
+from logs import rare_table
 
 QUICK = {"prevalence-weights": {}}
 BOTH = ["logistic", "closed-form"]
@@ -32,7 +35,8 @@ def board(world_folder):
 def test_the_json_form_is_the_contract_that_other_programs_read(board):
     numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
     keys = {"objectives", "rows", "ceiling", "request_ceiling", "methods", "recalibrated", "drift"}
-    assert set(numbers) == keys | {"upstream", "baseline", "verdict", "warnings", "criterion"}
+    keys |= {"upstream", "baseline", "verdict", "warnings", "criterion", "influence"}
+    assert set(numbers) == keys
     assert numbers["criterion"] == "within requests"
     assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
     assert numbers["rows"] == {"train": 8000, "test": 4000}
@@ -52,6 +56,40 @@ def test_the_json_form_is_the_contract_that_other_programs_read(board):
             assert 0 < low < method["events_at_k"]["mean"][name] < high
         assert method["fit_seconds"] > 0
         assert method["error"] is None
+
+
+def test_a_fit_and_a_comparison_work_on_the_engine_that_they_are_given():
+    table, engine, used = rare_table(2000), LocalEngine(), []
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"})
+
+    def note(event):
+        used.append(current_engine() is engine)
+
+    hr.compare(table, schema, ["closed-form"], test=table, engine=engine, on_event=note)
+    few = len(used)
+    model = hr.HarmonRank().fit(table, schema, engine=engine, on_event=note)
+    assert len(used) > few
+    assert all(used)
+    assert current_engine() is not engine
+    same, again = (evaluate(model, table, engine=each) for each in (None, engine))
+    assert again.quality == same.quality
+
+
+def test_an_objective_that_rules_is_said_right_after_the_verdict(tmp_path):
+    table, names = rare_table(4000), ("buy", "like", "view")
+    schema = hr.Schema({name: f"p_{name}" for name in names}, request="request_id")
+    result = hr.compare(table, schema, ["closed-form"], test=table, baseline="p_like")
+    board = result.board
+    said = f"{board.verdict.sentence} All weights are equal, yet 'buy' has"
+    assert result.to_table().title.startswith(said)
+    assert board.to_dict()["warnings"][0] == board.caution != ""
+    assert not any("All weights are equal" in note for note in result.notes)
+    one = evaluate(result.models["closed-form"], table)
+    assert one.to_table().title == one.board.caution == board.caution
+    lifts = [note for note in result.to_table().notes if note.startswith("Events in the first 10,")]
+    against = evaluate(result.models["closed-form"], table, baseline="p_like").to_table()
+    assert set(lifts) <= set(against.notes)
+    assert len(lifts) == 1
 
 
 def test_every_score_is_measured_alone(board, world_folder):

@@ -255,6 +255,45 @@ def test_floors_against_today_are_kept_and_a_user_factor_changes_none():
     assert "can be kept: AUC-sum within requests" in found.sentence()
 
 
+def test_floors_on_events_are_kept_with_the_margin_of_their_requests():
+    sweep = today_sweep()
+    wanted = ("comment@3>=today-0.02", "like@5>=current", "like>=current-0.03")
+    found = guarded_by(sweep, floors(sweep, *wanted), level=0.9)
+    assert found.feasible
+    m, k, n = 0, 3, len(np.unique(sweep.log.request))
+    each = [
+        events_of_requests(score, sweep.log, m, k)
+        for score in (sweep.fused(found.point.weights), sweep.today.scores)
+    ]
+    assert found.point.figures[0] == pytest.approx(each[0].mean())
+    assert found.today[0] == pytest.approx(each[1].mean())
+    change = each[0] - each[1]
+    low = change.mean() - NormalDist().inv_cdf(0.95) * change.std(ddof=1) / np.sqrt(n)
+    assert found.point.slack[0] == pytest.approx(low + 0.02)
+    assert found.point.worst >= 0
+    assert found.prices == {}
+    assert found.to_dict()["floors"][0]["k"] == 3
+    few = guarded_by(sweep, floors(sweep, "comment@3>=3"), level=0)
+    assert "comment@3>=3 cannot hold at all" in few.sentence()
+
+
+def events_of_requests(score, log, m, k):
+    """Return the events among the first k of every request, whose scores are all different."""
+    y = log.known_labels()[:, m].astype(float)
+    return np.array(
+        [
+            y[here][np.argsort(-score[here])][:k].sum()
+            for here in (log.request == request for request in np.unique(log.request))
+        ]
+    )
+
+
+def test_events_need_requests(enumerated):
+    sweep, _ = enumerated
+    with pytest.raises(UsageError, match="Events in the first k need requests"):
+        guarded_by(sweep, floors(sweep, "buy@3>=0.1"))
+
+
 def test_rows_of_a_baseline_are_those_that_are_measured():
     sweep = today_sweep()
     table = as_frame(world("conflict"), world("conflict").sample(8000, seed=1, with_truth=False))
@@ -297,18 +336,32 @@ def test_the_sum_counts_aucs_as_told_and_current_is_the_model():
         ("buy>=today", Floor("buy", 0.0, True, against="today")),
         ("buy >= today - .002", Floor("buy", -0.002, True, against="today")),
         ("a >= b>=0.5", Floor("a >= b", 0.5, False)),
+        ("buy@10>=today", Floor("buy", 0.0, True, against="today", k=10)),
+        ("buy @ 3 >= 2.5", Floor("buy", 2.5, False, k=3)),
+        ("at@7>=0.5", Floor("at@7", 0.5, False)),
     ],
 )
 def test_a_floor_is_read_as_people_write_it(text, floor):
-    assert Floor.parse(text, ["buy", "a >= b"]) == floor
-    assert Floor.parse(str(floor), ["buy", "a >= b"]) == floor
+    names = ["buy", "a >= b", "at@7"]
+    assert Floor.parse(text, names) == floor
+    assert Floor.parse(str(floor), names) == floor
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *("buy", "buy>0.7", "buy>=", "buy>=1.5", "buy>=-0.1", "buy>=current0.1", "buy>=current-2"),
-        *("buy>=currently", "buy>=today0.1", "buy>=0.7.1", ">=0.5", "buy>=nan", "buy=0.5", ""),
+        *(
+            "buy@3>=-1",
+            "buy@3",
+            "buy>=currently",
+            "buy>=today0.1",
+            "buy>=0.7.1",
+            ">=0.5",
+            "buy>=nan",
+            "buy=0.5",
+            "",
+        ),
     ],
 )
 def test_what_is_no_floor_is_refused(text):

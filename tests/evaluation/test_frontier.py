@@ -12,7 +12,13 @@ from harmonrank.evaluation import Sweep, frontier_of, refits_of
 from harmonrank.evaluation.frontier._sweep import simplex_grid, weights_to_try
 from harmonrank.fusion import method_class
 from harmonrank.fusion.method import measured
-from harmonrank.metrics import auc, grouped_auc, hypervolume, pareto_front, value_at_k
+from harmonrank.metrics import (
+    auc,
+    expected_grouped_auc,
+    hypervolume,
+    pareto_front,
+    value_at_k,
+)
 from harmonrank.support import DataError, UsageError
 from harmonrank.worlds import as_frame, world, world_schema
 
@@ -54,7 +60,7 @@ def found(sweep):
 def test_a_point_is_what_the_model_scores_with_its_weights(model, sweep, found):
     fused = model.score(sweep.log, weights=found.point(17))
     np.testing.assert_allclose(found.auc.figures[17], auc(fused, sweep.log.truth), atol=1e-12)
-    within = grouped_auc(fused, sweep.log.truth, sweep.log.request)
+    within = expected_grouped_auc(fused, sweep.log.truth, sweep.log.request)
     np.testing.assert_allclose(found.request_auc.figures[17], within, atol=1e-12)
     worth = [3.0, 2.0, 1.0]
     value = value_at_k(fused, sweep.log.truth, sweep.log.request, 5, value=worth)
@@ -75,10 +81,17 @@ def test_the_front_its_volume_and_its_knee_are_those_of_the_metrics(found):
     np.testing.assert_array_equal(found.auc.unbeaten, pareto_front(found.auc.figures))
     assert found.auc.volume == hypervolume(found.auc.figures, [0.5] * 3)
     assert found.auc.unbeaten[found.decisive.knee]
-    assert 0.9 < found.auc.volume / found.best.volume <= 1
+    assert 0.9 < found.decisive.volume / found.best.volume <= 1
     assert found.listed()[found.decisive.knee].startswith(("knee", "current, knee"))
     # A random order shows so many events, and every front is above it.
     assert (found.events.figures.max(axis=0) > found.events.reference).all()
+
+
+def test_the_figures_and_the_ceiling_are_those_that_evaluate_tells(model, sweep, found):
+    best = model.evaluate(rows(20_000, 2, truth=True)).requests
+    np.testing.assert_allclose(found.request_auc.figures[0], list(best.areas.values()), atol=1e-12)
+    assert found.sums[0] == pytest.approx(best.total, abs=1e-12)
+    assert found.best.figures[0].sum() == pytest.approx(best.ceiling, abs=1e-12)
 
 
 def test_labels_count_where_the_truth_is_not_known(model):

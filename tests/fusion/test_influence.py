@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import harmonrank as hr
@@ -10,6 +11,7 @@ from harmonrank.data import read_log
 from harmonrank.fusion import method_class
 from harmonrank.fusion.influence import equal_influence, influence_of, pair_covariance
 from harmonrank.metrics import grouped_auc
+from harmonrank.support.errors import ConvergenceWarning
 from logs import rare_table, small_table
 from reference import influence_by_pairs
 
@@ -50,6 +52,20 @@ def test_factors_of_equal_influence_are_found_whatever_pulls_against_what(seed):
     factors = equal_influence(covariance)
     assert (factors > 0).all()
     assert factors * (covariance @ factors) == pytest.approx(np.ones(4))
+
+
+def test_a_score_that_is_the_same_everywhere_lets_no_other_one_rule():
+    table = rare_table(2000).with_columns(p_like=pl.lit(0.25))
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, request="request_id")
+    influence = influence_of(hr.ClosedForm().fit(table, schema), read_log(table, schema))
+    assert influence.shares["buy"] == pytest.approx(1)
+    assert influence.caution() is None
+
+
+def test_factors_that_have_not_converged_are_said(monkeypatch):
+    monkeypatch.setattr("harmonrank.fusion.influence._STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="equal influence did not converge"):
+        equal_influence(np.array([[4.0, 1.0], [1.0, 9.0]]))
 
 
 def test_a_rare_objective_that_rules_is_said_with_weights_to_paste_and_their_cost():

@@ -26,8 +26,11 @@ def explained(model, rows):
 
 def test_the_tables_show_every_objective_and_every_context_value(model, rows, explained):
     names = list(model.schema.names)
-    learned, pulls, by_context = explain(model, rows).tables
-    assert [line[0] for line in learned.rows] == [line[0] for line in pulls.rows] == names
+    learned, responses, by_context = explain(model, rows).tables
+    assert [line[0] for line in learned.rows] == [line[0] for line in responses.rows] == names
+    heads = [column.title for column in (*learned.columns, *responses.columns)]
+    assert heads[1] == "influence"
+    assert not {"effective weight", "moves"} & set(heads)
     values = sum(len(values) for values in explained.rows.by_context.values())
     assert len(by_context.rows) == values > 20
     *parts, total = explained.tables[-1].rows
@@ -54,7 +57,7 @@ def test_an_objective_that_rules_is_said_first_with_weights_of_equal_influence(t
     schema = hr.Schema({name: f"p_{name}" for name in names}, request="request_id")
     found = explain(hr.ClosedForm().fit(table, schema), table)
     shares = found.rows.influence.shares
-    assert [line[2] for line in found.tables[1].rows] == list(shares.values())
+    assert [line[1] for line in found.tables[0].rows] == list(shares.values())
     assert shares["buy"] > 0.5
     assert found.caution.startswith(f"All weights are equal, yet 'buy' has {shares['buy']:.0%}")
     assert "AUC within requests would go: buy" in found.caution

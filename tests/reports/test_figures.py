@@ -44,7 +44,7 @@ def test_names_are_unique_and_fit_for_files(plots):
 def test_every_kind_of_chart_is_there(plots):
     kinds = {plot.name.split("-")[0] for plot in plots}
     assert kinds == {
-        *("difference", "regret", "auc", "weights", "response", "frontier"),
+        *("difference", "auc", "weights", "response", "frontier"),
         *("relation", "attention", "calibration", "training", "drift"),
     }
 
@@ -122,22 +122,6 @@ def test_marks_of_a_trade_off_are_in_the_legend_and_tell_their_weights(facts):
             *facts.board.qualities,
         ]
         assert all("weights: " in trace["hovertemplate"] for trace in chart.data[2:])
-
-
-def test_the_regret_is_shown_only_where_the_ceiling_is_known(facts):
-    world = sections(facts)[0].plots
-    assert [plot.name for plot in world] == ["difference", "regret"]
-    unknown = {"exact_auc_sum": None, "exact_auc": None, "ceiling": None}
-    entries = tuple(
-        replace(
-            e,
-            quality=replace(e.quality, **unknown, requests=replace(e.quality.requests, **unknown)),
-        )
-        for e in facts.board.entries
-    )
-    plain = replace(facts, board=replace(facts.board, ceiling=None, entries=entries))
-    (only,) = sections(plain)[0].plots
-    assert only.name == "difference"
 
 
 def test_odd_names_of_objectives_still_make_files(facts):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harmonrank.evaluation import Baseline, Sweep, frontier_of
-from harmonrank.metrics import grouped_auc
+from harmonrank.metrics import expected_grouped_auc
 from harmonrank.reports import run_of
 from harmonrank.reports.frontier import front_plots, frontier_page, frontier_table
 from harmonrank.reports.frontier._charts import pairs_of
@@ -45,7 +45,7 @@ def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
     )
     assert found.within
     np.testing.assert_array_equal(
-        found.decisive.today, grouped_auc(score, logs[1].truth, logs[1].request)
+        found.decisive.today, expected_grouped_auc(score, logs[1].truth, logs[1].request)
     )
     table = frontier_table(found)
     point, what, *figures = table.rows[0][:7]

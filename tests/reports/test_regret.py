@@ -1,4 +1,4 @@
-"""The chart of regrets, and the README's figure made of it."""
+"""The README's figure of regrets."""
 
 import importlib.util
 import json
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from browser import need_browser
-from harmonrank.reports.figures import regret_plot
 
 ROOT = Path(__file__).parents[2]
 WORLDS = [f"world{i}" for i in range(8)]
@@ -28,12 +27,12 @@ def row(method, world, regret):
     return {"method": method, "world": world, "regret": regret}
 
 
-def test_every_dot_of_every_world_lies_inside_the_axis():
+def test_every_dot_of_every_world_lies_inside_the_axis(figure):
     regrets = {
         m: {w: 10.0 ** (i % 5 - 5 + k / 8) for k, w in enumerate(WORLDS)}
         for i, m in enumerate(METHODS)
     }
-    chart = regret_plot("t", regrets)
+    chart = figure.regret_plot("t", regrets)
     low, high = chart.layout["xaxis"]["range"]
     dots = [trace for trace in chart.data if trace["mode"] == "markers"]
     assert [trace["name"] for trace in dots] == WORLDS
@@ -44,8 +43,8 @@ def test_every_dot_of_every_world_lies_inside_the_axis():
     assert len(chart.table.rows) == len(METHODS)
 
 
-def test_a_method_may_lack_a_world_and_a_regret_of_0_has_a_place():
-    chart = regret_plot("t", {"a": {"x": 0.0, "y": 0.1}, "b": {"y": 0.2}})
+def test_a_method_may_lack_a_world_and_a_regret_of_0_has_a_place(figure):
+    chart = figure.regret_plot("t", {"a": {"x": 0.0, "y": 0.1}, "b": {"y": 0.2}})
     assert [trace["y"] for trace in chart.data[1:]] == [["a"], ["a", "b"]]
     assert chart.data[1]["x"][0] > 0
     assert list(chart.table.texts())[1] == ["b", "–", "0.20000"]

@@ -3,7 +3,7 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -65,24 +65,18 @@ from harmonrank.support.errors import UsageError
 def command(
     log: Tables | None,
     train: Tables | None,
-    valid: Tables | None,
-    test: Tables | None,
     split: Literal["time", "request"] | None,
     test_share: float | None,
     test_from: str | None,
     columns: ColumnChoice,
     methods: str,
-    baseline: str | None,
-    k: int,
     seed: int,
-    runs: Path | None,
-    recalibrate: bool,
-    memory: str | None,
     report: Path | None,
     figures: Path | None,
     style: str,
     engine: EngineChoice,
     show: Show,
+    **how: Any,
 ) -> None:
     """Fit some methods on the same rows and print a leaderboard.
 
@@ -105,24 +99,17 @@ def command(
     cut = None if split is None else Cut(split, test_share, test_from, seed=seed)
     schema = columns.schema(table, quiet=show.quiet)
     pages = Pages(report, figures, show)
-    with engine.used():
+    with engine.opened() as workers:
         result = compare(
             table,
             schema,
             methods if methods == "all" else parse_names(methods),
-            test=test,
+            **how,
             split=cut,
-            valid=valid,
-            baseline=baseline,
             seed=seed,
-            runs=runs,
-            recalibrate=recalibrate,
-            k=k,
-            memory=memory,
+            engine=workers,
             on_event=show.event,
         )
-    pages.write(result)
-    show.result(result.to_table(), result.to_dict(), style=style)
-    show.notes([*result.notes, *result.board.warnings])
+    pages.show_comparison(result, style)
     if result.failed:
         raise SystemExit(1)

@@ -94,8 +94,7 @@ def command(
             seed=seed,
             on_event=show.event,
         )
-    pages.write(result, title=f"Fusions on the world ‘{world}’")
-    show.result(result.to_table(), result.to_dict(), style=style)
+    pages.show_comparison(result, style, title=f"Fusions on the world ‘{world}’")
 
 
 def _by_hand(schema: "Schema", prevalence: "np.ndarray") -> str:

@@ -3,6 +3,7 @@
 __all__ = ["command"]
 
 from pathlib import Path
+from typing import Any
 
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
 from harmonrank.cli.parts.model_options import ModelChoice, model_options
@@ -45,16 +46,13 @@ from harmonrank.support.errors import UsageError
 def command(
     chosen: ModelChoice,
     data: Tables,
-    k: int,
-    baseline: str | None,
-    recalibrate: bool,
-    memory: str | None,
     train: Tables | None,
     report: Path | None,
     figures: Path | None,
     style: str,
     engine: EngineChoice,
     show: Show,
+    **how: Any,
 ) -> None:
     """Measure how well MODEL ranks DATA, a table that has labels.
 
@@ -67,18 +65,14 @@ def command(
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
     fitted, pages = chosen.load(), Pages(report, figures, show)
-    with engine.used():
+    with engine.opened() as workers:
         result = evaluate(
             fitted,
             data,
             **chosen.asked,
-            k=k,
-            baseline=baseline,
-            recalibrate=recalibrate,
+            **how,
             train=train,
-            memory=memory,
+            engine=workers,
             on_rows=show.rows,
         )
-    pages.write(result, title=f"{fitted.name} on {table_name(data)}")
-    show.result(result.to_table(), result.to_dict(), style=style)
-    show.notes([*result.notes, *result.board.warnings])
+    pages.show_comparison(result, style, title=f"{fitted.name} on {table_name(data)}")

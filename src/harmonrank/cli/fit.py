@@ -3,7 +3,7 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
 from harmonrank.cli.parts.options import Show, shown
 from harmonrank.cli.parts.table_options import Tables, learning_tables, memory_option
 from harmonrank.cli.parts.verb import verb
-
-if TYPE_CHECKING:
-    from harmonrank.fusion import Method, Quality
 
 
 @verb("fit", example="harmonrank fit --train train.parquet --schema schema.toml -o model")
@@ -54,10 +51,11 @@ def command(
     """
     from time import perf_counter
 
+    from harmonrank.evaluation import evaluate
     from harmonrank.fusion import method_class
     from harmonrank.fusion.saved import MODEL
     from harmonrank.model.linear.fading import fading_words
-    from harmonrank.support.errors import ModelFileError
+    from harmonrank.support.errors import DataError, ModelFileError, UsageError
     from harmonrank.support.options import checked_device
     from harmonrank.support.storage.files import check_output
 
@@ -72,8 +70,10 @@ def command(
     how: dict[str, Any] = {"valid": valid, "seed": seed, "device": device, "memory": memory}
     started = perf_counter()
     try:
-        with engine.used(for_states=model.traits.workers):
-            model.fit(train, schema, **how, on_event=show.event, checkpoint=checkpoint)
+        with engine.opened(for_states=model.traits.workers) as workers:
+            model.fit(
+                train, schema, **how, engine=workers, on_event=show.event, checkpoint=checkpoint
+            )
     except ModelFileError as error:
         raise ModelFileError(f"{error} The option --restart deletes it.") from None
     seconds = perf_counter() - started
@@ -87,17 +87,19 @@ def command(
     fading = model.explain().get("fading")
     if fading is not None:
         show.line(fading_words(fading))
-    quality = _measured(show, model, valid, memory)
-    caution = None if quality is None else _caution(model, valid, memory)
-    if caution is not None:
-        show.line(caution)
+    result = None
+    try:
+        result = None if valid is None else evaluate(model, valid, memory=memory)
+    except (DataError, UsageError) as error:
+        # The model is fitted and written: rows that cannot measure it are no failure.
+        show.line(f"Not measured on the validation rows: {error}")
     health = getattr(model.state, "health", None)
     told = {
         "method": method,
         "model": str(out),
         "fit_seconds": seconds,
-        "valid": quality and quality.to_dict(),
-        "caution": caution,
+        "valid": result and result.to_dict(),
+        "caution": result and (result.board.caution or None),
         "missing": training.missing and training.missing.to_dict(),
         "position": training.position and training.position.to_dict(),
         "rows": training.rows,
@@ -106,7 +108,9 @@ def command(
         "fading": fading,
         **({} if health is None else {"health": health.to_dict()}),
     }
-    show.result(None if quality is None else quality.to_table(), told)
+    show.result(None if result is None else result.to_table(), told)
+    for note in () if result is None else (*result.notes, *result.board.warnings):
+        show.line(f"Note: {note}")
 
 
 def _refuse_foreign(checkpoint: Path) -> None:
@@ -125,30 +129,3 @@ def _refuse_foreign(checkpoint: Path) -> None:
             f"'{checkpoint}', the name of the checkpoint, is something else, so it is neither "
             "read nor deleted; move it, or choose another name for the model."
         )
-
-
-def _caution(model: "Method", valid: Any, memory: str | None) -> str | None:
-    """Say which objective rules the order of the validation rows, if one does."""
-    from harmonrank.evaluation.table_rows import TableRows
-    from harmonrank.fusion.influence import influence_of
-
-    found = influence_of(model, TableRows.read(valid, model.schema, memory).log.counted())
-    return None if found is None else found.caution()
-
-
-def _measured(show: Any, model: "Method", valid: Any, memory: str | None) -> "Quality | None":
-    """Return the quality on the validation rows, if there are any that serve."""
-    from harmonrank.evaluation.evaluate import quality_on
-    from harmonrank.support.errors import DataError
-
-    if valid is None:
-        return None
-    try:
-        quality, drawn = quality_on(model, valid, memory)
-    except DataError as error:
-        # The model is fitted and written: rows that cannot measure it are no failure.
-        show.line(f"Not measured on the validation rows: {error}")
-        return None
-    if drawn:
-        show.line(f"Validation rows. {drawn}")
-    return quality

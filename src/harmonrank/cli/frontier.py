@@ -115,8 +115,8 @@ def command(
     told = None if kept is None else {"number": number, "weights": kept, "name": name}
     if (floors := floor_table(result)) is not None:
         show.print(floors)
-    table = frontier_table(result, number)
-    show.result(table, {**result.to_dict(), "chosen": told}, style=style)
+    shown = {**result.to_dict(), "chosen": told}
+    show.result(frontier_table(result, number), shown, style=style)
     if missed:
         show.line("No point was saved." if name else "No point keeps all floors.")
         sys.exit(3)

@@ -44,6 +44,10 @@ _GROUPS = {
 _VERBS = {name: text for verbs in _GROUPS.values() for name, text in verbs.items()}
 _LAB_VERBS = ("simulate", "lab")
 _GONE = {
+    **{
+        name: f"it is `harmonrank lab {name}` now, of harmonrank-lab."
+        for name in ("ab", "bench", "data", "pipeline", "predict", "reproduce")
+    },
     "align": "`harmonrank recalibrate MODEL DATA --like RUNNING -o NEW` aligns a model.",
     "backfill": "`harmonrank stream --backfill FROM TO` replays a period.",
     "split": "`compare LOG --split time` cuts a log, and harmonrank.split in Python writes parts.",

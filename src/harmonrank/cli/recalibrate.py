@@ -2,9 +2,7 @@
 
 __all__ = ["command"]
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +11,6 @@ from harmonrank.cli.parts.options import Show, output, shown
 from harmonrank.cli.parts.table_options import Tables, table_argument, table_name
 from harmonrank.cli.parts.verb import verb
 from harmonrank.support.errors import UsageError
-
-if TYPE_CHECKING:
-    from harmonrank.fusion import Method
-
-_SHOWN_ROWS = 100_000
-_SAME = 0.9995
 
 
 @verb(
@@ -69,6 +61,7 @@ def command(
     scores, a threshold or a blend say, goes on as before when an experiment begins. Scores with
     other weights come as they are.
     """
+    from harmonrank.evaluation import Alignment, Recalibrated, align, recalibration
     from harmonrank.fusion import load
     from harmonrank.fusion.saved import MODEL
     from harmonrank.support.storage.files import check_output
@@ -77,65 +70,12 @@ def command(
         raise UsageError("--at and --like-at are points of models that are aligned; add --like.")
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
+    result: Recalibrated | Alignment
     if like is None:
-        _recalibrate(fitted, data, scores_changed, out, show, overwrite=overwrite)
+        result = recalibration(fitted, data, scores=scores_changed)
     else:
-        _align(fitted, data, like, like_at, at, out, show, overwrite=overwrite)
-
-
-def _recalibrate(
-    fitted: "Method", data: Tables, scores: str, out: Path, show: Show, *, overwrite: bool
-) -> None:
-    from harmonrank.evaluation import agreement, drift_notes
-    from harmonrank.fusion.drift.reference import recent_rows
-
-    log = recent_rows(data, fitted.schema)
-    drift, shares = fitted.drift(log), fitted.corrections(log, scores=scores)
-    changed = fitted.recalibrated(log, scores=shares)
-    rho = agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
-    changed.save(out, overwrite=overwrite)
-    show.line(
-        f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
-    )
-    table, known = drift.to_table(), rho == rho
-    first, *_ = drift_notes(drift, recalibrated=True, shares=shares)
-    said = (
-        f"The new model ranks these rows as the old one does: Spearman's ρ {rho:.3f}."
-        if known and rho > _SAME
-        else f"It orders these rows differently: Spearman's ρ {rho:.3f} with the old one."
-    )
-    show.result(
-        replace(table, notes=(*table.notes, first, *[said] * known)),
-        {
-            "method": fitted.name,
-            "model": str(out),
-            "rank_correlation": rho if known else None,
-            "recalibrated": shares,
-            **drift.to_dict(),
-        },
-    )
-
-
-def _align(
-    fitted: "Method",
-    data: Tables,
-    like: str,
-    like_at: str | None,
-    at: str | None,
-    out: Path,
-    show: Show,
-    *,
-    overwrite: bool,
-) -> None:
-    from harmonrank.evaluation import align
-
-    running = load_ranking(like)
-    if like_at is not None:
-        if isinstance(running, str):
-            raise UsageError("--like-at is a point of a model; name its folder with --like.")
-        running = running.at(like_at)
-    result = align(fitted, data, running, at=at)
+        result = align(fitted, data, load_ranking(like, like_at), at=at)
     result.model.save(out, overwrite=overwrite)
-    told = result.to_dict()
-    show.line(f"Aligned {fitted.name} on {told['rows']:,} rows of {table_name(data)}; wrote {out}.")
+    told, done = result.to_dict(), "Recalibrated" if like is None else "Aligned"
+    show.line(f"{done} {fitted.name} on {told['rows']:,} rows of {table_name(data)}; wrote {out}.")
     show.result(result.to_table(), {"method": fitted.name, "model": str(out), **told})

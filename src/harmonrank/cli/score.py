@@ -12,6 +12,7 @@ from harmonrank.cli.parts.model_options import ModelChoice, model_options
 from harmonrank.cli.parts.options import Show, output, recalibrate_option, shown
 from harmonrank.cli.parts.table_options import Tables, table_argument
 from harmonrank.cli.parts.verb import verb
+from harmonrank.support.errors import UsageError
 
 
 @verb("score", example="harmonrank score model candidates.parquet -o scored.parquet")
@@ -39,15 +40,17 @@ def command(
     """
     from time import perf_counter
 
-    from harmonrank.evaluation import drift_notes
+    from harmonrank.evaluation import drift_notes, recalibration
     from harmonrank.fusion.drift.drift import Drift
-    from harmonrank.fusion.drift.reference import recent_rows
     from harmonrank.fusion.scoring import score_file, score_files
 
     fitted = chosen.load()
     drifts: list[Drift] = []
-    shares: dict[str, float] | None = None
-    engine.refuse(recalibrate and "--recalibrate", "run `harmonrank recalibrate` first")
+    notes: list[str] = []
+    if recalibrate and engine.is_cluster:
+        raise UsageError(
+            "--recalibrate does not work with --engine ray; run `harmonrank recalibrate` first."
+        )
     asked: dict[str, Any] = {
         **chosen.asked,
         "column": column,
@@ -60,15 +63,13 @@ def command(
             rows = score_files(cluster, fitted, data, out, **asked, on_file=show.files)
     else:
         if recalibrate:
-            recent = recent_rows(data, fitted.schema)
-            drifts.append(fitted.drift(recent))
-            shares = fitted.corrections(recent)
-            fitted = fitted.recalibrated(recent, scores=shares)
+            changed = recalibration(fitted, data)
+            drifts, fitted, notes = [changed.drift], changed.model, changed.notes
         rows = score_file(fitted, data, out, **asked, on_rows=show.rows)
     seconds = perf_counter() - started
     drift = drifts[0] if drifts else None  # a table without rows has not drifted
     if drift is not None:
-        show.notes(drift_notes(drift, recalibrated=recalibrate, shares=shares))
+        show.notes(notes or drift_notes(drift, recalibrated=False))
     written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}
     show.result(
         f"Scored {rows:,} rows in {seconds:.1f} s; wrote {out}.",

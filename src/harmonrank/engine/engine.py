@@ -111,15 +111,15 @@ def current_engine() -> Engine:
 
 
 @contextmanager
-def using(engine: Engine) -> Iterator[Engine]:
-    """Let fits and searches within work on an engine.
+def using(engine: Engine | None) -> Iterator[Engine]:
+    """Let fits and searches within work on an engine; None leaves it as it is.
 
     >>> with using(LocalEngine()) as engine:
     ...     current_engine() is engine
     True
     """
-    token = _engine.set(engine)
+    token = _engine.set(engine or _engine.get())
     try:
-        yield engine
+        yield current_engine()
     finally:
         _engine.reset(token)

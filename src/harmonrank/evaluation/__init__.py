@@ -1,13 +1,13 @@
 """Many models on the same data, and one model looked at closely."""
 
-from harmonrank.evaluation.alignment import Alignment, agreement, align
+from harmonrank.evaluation.alignment import Alignment, align
 from harmonrank.evaluation.baseline import TODAY, Baseline
 from harmonrank.evaluation.cautions import cautions_of, unseen_shares
 from harmonrank.evaluation.compare import compare
 from harmonrank.evaluation.comparison import Comparison
 from harmonrank.evaluation.drift_notes import drift_notes
 from harmonrank.evaluation.entry import REPLICATES, Entry
-from harmonrank.evaluation.evaluate import Evaluation, evaluate, quality_on
+from harmonrank.evaluation.evaluate import Evaluation, evaluate
 from harmonrank.evaluation.frontier import (
     Floor,
     Front,
@@ -23,6 +23,7 @@ from harmonrank.evaluation.frontier import (
 from harmonrank.evaluation.leaderboard import Leaderboard
 from harmonrank.evaluation.offline import OfflineObjective, OfflineResult, offline
 from harmonrank.evaluation.partitioned import partitioned_quality
+from harmonrank.evaluation.recalibration import Recalibrated, recalibration
 from harmonrank.evaluation.verdict import relation_of, verdict_of
 
 __all__ = [
@@ -40,9 +41,9 @@ __all__ = [
     "Leaderboard",
     "OfflineObjective",
     "OfflineResult",
+    "Recalibrated",
     "Refit",
     "Sweep",
-    "agreement",
     "align",
     "cautions_of",
     "compare",
@@ -53,7 +54,7 @@ __all__ = [
     "guarded_by",
     "offline",
     "partitioned_quality",
-    "quality_on",
+    "recalibration",
     "refits_of",
     "relation_of",
     "unseen_shares",

@@ -1,6 +1,6 @@
-"""Alignment: a model whose scores fall as those of the running one do; and how two models agree."""
+"""Alignment: a model whose scores fall as those of the running one do."""
 
-__all__ = ["Alignment", "agreement", "align"]
+__all__ = ["Alignment", "align"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,6 @@ from harmonrank.data import Source
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.fusion import Method
 from harmonrank.fusion.method import changed
-from harmonrank.metrics import spearman
 from harmonrank.support.table import Column, Table, Tabular
 
 _LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -83,8 +82,3 @@ def _distance(one: np.ndarray, other: np.ndarray) -> float:
     places = np.concatenate([one, other])
     below = [np.searchsorted(np.sort(each), places, "right") / len(each) for each in (one, other)]
     return float(np.abs(below[0] - below[1]).max())
-
-
-def agreement(one: Method, other: Method, table: Source) -> float:
-    """Return Spearman's ρ between the fused scores of two models."""
-    return float(spearman(np.column_stack([one.score(table), other.score(table)]))[0, 1])

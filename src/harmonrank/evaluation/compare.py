@@ -12,7 +12,7 @@ from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.data.splitting import Cut, split_rows
-from harmonrank.engine import current_engine
+from harmonrank.engine import Engine, current_engine, using
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.comparison import Comparison
 from harmonrank.evaluation.drift_notes import drift_notes
@@ -58,6 +58,7 @@ def compare(
     recalibrate: bool = False,
     k: int = 10,
     memory: str | None = None,
+    engine: Engine | None = None,
     on_event: OnEvent | None = None,
 ) -> Comparison:
     """Fit every method on the same rows and measure it on the same test rows.
@@ -85,6 +86,8 @@ def compare(
             what these are worth decides.
         memory: How much a table may take, such as '3GB'; half of what is free if left out. A
             larger parquet table is read in blocks.
+        engine: Whose workers fit and measure a method each (`open_engine`); this process if left
+            out.
         on_event: Called with the start and end of each method and its training events.
     """
     require_polars_threads("A comparison")
@@ -112,7 +115,8 @@ def compare(
         parts.learn.table, None if held is None else held.table, tested, parts.test, seed,
         recalibrate, k, memory, today is not None,
     )  # fmt: skip
-    finished = fits.all(classes, chosen, keep, listener)
+    with using(engine):
+        finished = fits.all(classes, chosen, keep, listener)
     entries += [entry for entry, _ in finished.values()]
     drift = drift_between(rows, tested)
     board = leaderboard_of(rows, tested, entries, drift, recalibrated=recalibrate, baseline=today)
@@ -128,8 +132,9 @@ def compare(
     judge = next(iter(models.values()), None) if drift.replaced and not recalibrate else None
     shares = None if judge is None else judge.corrections(tested)
     notes += drift_notes(drift, recalibrated=recalibrate, shares=shares)
-    influence = influence_of(models[USUAL[0]], tested) if USUAL[0] in models else None
-    notes += filter(None, [None if influence is None else influence.caution()])
+    judged = board.verdict.method if board.verdict else next(iter(models), "")
+    if judged in models:
+        board = replace(board, influence=influence_of(models[judged], tested))
     return Comparison(board, models, tuple(notes), rows, tested, seed, lost, position)
 
 

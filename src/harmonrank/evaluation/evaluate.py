@@ -1,13 +1,13 @@
 """Evaluate: a model that was fitted before, beside what ranks today."""
 
-__all__ = ["Evaluation", "as_asked", "evaluate", "quality_on"]
+__all__ = ["Evaluation", "as_asked", "evaluate"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harmonrank.data import Source, read_log
-from harmonrank.engine import current_engine
+from harmonrank.engine import Engine, using
 from harmonrank.evaluation.baseline import TODAY, Baseline
 from harmonrank.evaluation.comparison import Comparison
 from harmonrank.evaluation.drift_notes import drift_notes
@@ -15,11 +15,14 @@ from harmonrank.evaluation.entry import Entry, drawn_of
 from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.influence import influence_of
 from harmonrank.fusion.method import measured
 from harmonrank.fusion.quality.areas import exactly_known
 from harmonrank.fusion.quality.block_quality import require_measurable
 from harmonrank.fusion.quality.upstream import missing_of
 from harmonrank.support.table import Table
+
+_OF_BOARD = ("drift", "upstream", "verdict", "influence", "warnings")
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,8 +66,9 @@ class Evaluation(Comparison):
             behind[f"events@{ours.k}"] = {n: each.estimate for n, each in ours.events.items()}
             notes.append(f"Events@{ours.k}: per request, among its first {ours.k}.")
         table = self.quality.to_table(beside, behind, ours.intervals)
-        sentence = "" if board.verdict is None else board.verdict.sentence
-        return replace(table, title=sentence, notes=(*table.notes, *notes))
+        if board.baseline is not None:
+            notes += board.lift_notes()
+        return replace(table, title=board.headline, notes=(*table.notes, *notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -79,7 +83,7 @@ class Evaluation(Comparison):
             "events_at_k": next(e.events_dict() for e in board.entries if e.name != TODAY),
             "recalibrated": before is not None,
             "auc_sum_as_fitted": quality.auc_sum.estimate if before is None else before,
-            **{key: parts[key] for key in ("drift", "upstream", "verdict", "warnings")},
+            **{key: parts[key] for key in _OF_BOARD},
             "baseline": today,
             "missing": lost and lost.to_dict(),
         }
@@ -96,12 +100,13 @@ def evaluate(
     recalibrate: bool = False,
     train: Source | None = None,
     memory: str | None = None,
+    engine: Engine | None = None,
     on_rows: Callable[[int, int], None] = lambda *_: None,
 ) -> Evaluation:
     """Measure how well a fitted model ranks a table that has labels.
 
-    A parquet table that memory cannot hold is read in blocks, and by workers where an engine with
-    some is in use: AUCs and their intervals are of all rows, all else of some requests.
+    A parquet table that memory cannot hold is read in blocks, and by the workers of an engine:
+    AUCs and their intervals are of all rows, all else of some requests.
 
     Args:
         model: A fitted model.
@@ -113,11 +118,13 @@ def evaluate(
         recalibrate: First recalibrate on these rows, without labels.
         train: What the model was fitted on; a page then shows how scores have drifted since.
         memory: As for `compare`.
+        engine: Whose workers read the table (`open_engine`); this process if left out.
         on_rows: Called with the rows scored and the rows in all, of a table in blocks.
     """
-    if current_engine().name != "local":
-        rows = TableRows.by_workers(table, model.schema)
-    else:
+    with using(engine) as workers:
+        cluster = workers.name != "local"
+        rows = TableRows.by_workers(table, model.schema) if cluster else None
+    if rows is None:
         rows = TableRows.read(table, model.schema, memory)
         if rows.blocks is not None:
             require_measurable(model.schema)
@@ -153,9 +160,10 @@ def evaluate(
     weighted = replace(counted, schema=replace(model.schema, weights=named, value={}))
     encoder = model.fitted.encoder
     board = leaderboard_of(None, weighted, entries, drift, baseline=ranked, encoder=encoder)
+    model = as_asked(model, weights, value)
     return Evaluation(
-        board,
-        {model.name: as_asked(model, weights, value)},
+        replace(board, influence=influence_of(model, counted)),
+        {model.name: model},
         tuple(notes),
         None if train is None else read_log(train, model.schema),
         log,
@@ -171,13 +179,3 @@ def as_asked(
     if value is not None:
         return model.valued(value)
     return model if weights is None else model.reweighted(weights)
-
-
-def quality_on(model: Method, table: Source, memory: str | None = None) -> tuple[Quality, str]:
-    """Return how well a model ranks labelled rows, and how they were read in blocks, if so."""
-    rows = TableRows.read(table, model.schema, memory)
-    if rows.sampled is None:
-        return model.evaluate(rows.log), ""
-    entry = rows.exact(Entry(model.name, None, model.evaluate(rows.log)), model, moved=False)
-    assert entry.quality is not None
-    return entry.quality, rows.sampled.words()

@@ -3,7 +3,7 @@
 __all__ = ["Leaderboard", "leaderboard_of"]
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from harmonrank.data import ContextEncoder, Log
@@ -13,6 +13,7 @@ from harmonrank.evaluation.entry import Criterion, Entry
 from harmonrank.evaluation.verdict import BoardVerdict, percents, relation_of, short, verdict_of
 from harmonrank.fusion import Quality, ceiling_of
 from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.influence import Influence
 from harmonrank.fusion.quality.upstream import Upstream, upstream_of
 from harmonrank.support.table import Cell, Column, Style, Table, Tabular
 
@@ -34,6 +35,7 @@ class Leaderboard(Tabular):
         upstream: By objective, how well its score ranks alone.
         baseline: What ranks today, an entry of its own.
         warnings: What to know about the rows before believing the result, a line each.
+        influence: What orders the rows by the method that the verdict is about, if it can tell.
     """
 
     objectives: tuple[str, ...]
@@ -46,12 +48,24 @@ class Leaderboard(Tabular):
     upstream: Mapping[str, Upstream] = field(default_factory=dict)
     baseline: Baseline | None = None
     warnings: tuple[str, ...] = ()
+    influence: Influence | None = None
 
     @property
     def verdict(self) -> BoardVerdict | None:
         """Who is ahead, in a sentence; None where there is nothing to compare."""
         today = None if self.baseline is None else (TODAY, self.baseline.words)
         return verdict_of(self.entries, today)
+
+    @property
+    def caution(self) -> str:
+        """Which objective rules the order though all weights are equal; empty if none does."""
+        return (self.influence and self.influence.caution()) or ""
+
+    @property
+    def headline(self) -> str:
+        """What a reader must know first: the verdict, and the caution."""
+        sentence = "" if self.verdict is None else self.verdict.sentence
+        return f"{sentence} {self.caution}".strip()
 
     @property
     def qualities(self) -> dict[str, Quality]:
@@ -123,7 +137,7 @@ class Leaderboard(Tabular):
         return Table(
             columns,
             tuple(rows),
-            title="" if self.verdict is None else self.verdict.sentence,
+            title=self.headline,
             emphasis=emphasis,
             alarms=tuple(f"{entry.name}: {entry.error}" for entry in self.entries if entry.error),
             notes=tuple(self._notes()),
@@ -180,11 +194,11 @@ class Leaderboard(Tabular):
             gap = f"vs {TODAY}: {self.measure} − that of {TODAY}"
             yield f"{TODAY.capitalize()}: {self.baseline.text}; {gap}."
             yield from filter(None, [self.baseline.note])
-        yield from self._lift_notes()
+        yield from self.lift_notes()
         if self.recalibrated:
             yield "Recalibrated on the test rows, without labels. As fitted: before that."
 
-    def _lift_notes(self) -> Iterator[str]:
+    def lift_notes(self) -> Iterator[str]:
         """Tell with intervals what the first k hold more than by what the verdict speaks of."""
         verdict = self.verdict
         if verdict is None or not (lifts := verdict.against[-1].lifts):
@@ -220,7 +234,8 @@ class Leaderboard(Tabular):
             "upstream": {name: alone.to_dict() for name, alone in self.upstream.items()},
             "baseline": self.baseline and self.baseline.to_dict(),
             "verdict": self.verdict and self.verdict.to_dict(),
-            "warnings": list(self.warnings),
+            "influence": self.influence and asdict(self.influence),
+            "warnings": list(filter(None, [self.caution, *self.warnings])),
         }
 
 

@@ -13,15 +13,16 @@ __all__ = ["Influence", "equal_influence", "influence_of", "pair_covariance"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from warnings import warn
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion.method import Method
-from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import grouped_auc
+from harmonrank.fusion.quality.areas import values_of
+from harmonrank.support.errors import ConvergenceWarning
 
-_STEPS, _NEAR = 500, 1e-9
+_STEPS, _NEAR, _VARIES = 500, 1e-9, 1e-9
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,10 @@ def influence_of(model: Method, log: Log) -> Influence | None:
     shares = covariance.sum(axis=1) / max(float(covariance.sum()), np.finfo(float).tiny)
     influence = Influence(dict(zip(names, shares.tolist(), strict=True)), where)
     sizes = np.abs(weights.counted[weights.counted != 0])
-    chosen = weights.by_value or len(sizes) < 2 or np.ptp(sizes) > 1e-9 * sizes.max()
+    moving = int(_moving(covariance).sum())
+    chosen = weights.by_value or moving < 2 or np.ptp(sizes) > 1e-9 * sizes.max()
     # Of two objectives one always has half, and two may share all of it.
-    if chosen or shares.max() <= max(0.5, 1.5 / len(sizes), 1.5 * np.sort(shares)[-2]):
+    if chosen or shares.max() <= max(0.5, 1.5 / moving, 1.5 * np.sort(shares)[-2]):
         return influence
     scaled = weights.counted * equal_influence(covariance)
     scaled *= len(sizes) / np.abs(scaled).sum()
@@ -83,12 +85,7 @@ def influence_of(model: Method, log: Log) -> Influence | None:
     if log.labels is None:
         return replace(influence, proposal=proposal)
     before, after = (
-        grouped_auc(
-            model.score(log, weights=asked),
-            outcomes_of(log),
-            request,
-            sample_weight=log.sample_weight,
-        ).tolist()
+        values_of(model.score(log, weights=asked), log, within=where == "within requests").tolist()
         for asked in (None, proposal)
     )
     moved = dict(zip(names, zip(before, after, strict=True), strict=True))
@@ -111,6 +108,12 @@ def pair_covariance(parts: np.ndarray, request: np.ndarray) -> np.ndarray:
     return covariance
 
 
+def _moving(covariance: np.ndarray) -> np.ndarray:
+    """Return which parts vary by more than rounding."""
+    spread = np.sqrt(np.diag(covariance))
+    return np.asarray(spread > _VARIES * spread.max(initial=0.0))
+
+
 def equal_influence(covariance: np.ndarray) -> np.ndarray:
     """Return positive factors of the parts with which all have the same influence.
 
@@ -122,7 +125,7 @@ def equal_influence(covariance: np.ndarray) -> np.ndarray:
     array([0.5, 1. ])
     """
     spread = np.sqrt(np.diag(covariance))
-    moves, factors = spread > 0, np.ones(len(spread))
+    moves, factors = _moving(covariance), np.ones(len(spread))
     scale = spread[moves]
     correlation, f = covariance[np.ix_(moves, moves)] / np.outer(scale, scale), np.ones(len(scale))
     for _ in range(_STEPS):
@@ -132,5 +135,7 @@ def equal_influence(covariance: np.ndarray) -> np.ndarray:
         f -= step / (1 + length)
         if length < _NEAR:
             break
+    else:
+        warn("Weights of equal influence did not converge.", ConvergenceWarning, stacklevel=2)
     factors[moves] = f / scale
     return factors

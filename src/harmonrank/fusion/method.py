@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks, memory_limit
+from harmonrank.engine import Engine, using
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.measurement import drift_of
 from harmonrank.fusion.drift.reference import recent_rows
@@ -116,6 +117,7 @@ class Method(Estimator):
         on_event: Callable[[Any], None] | None = None,
         checkpoint: str | Path | None = None,
         memory: str | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Learn to fuse.
 
@@ -130,6 +132,8 @@ class Method(Estimator):
             checkpoint: A file that keeps the state of a long fit; if it exists, the fit goes on.
             memory: How much a table may take, such as '3GB'; half of what is free if left out.
                 A larger parquet table is read in blocks.
+            engine: Whose workers add up blocks and try formulas (`open_engine`); this process if
+                left out.
         """
         require_polars_threads("A fit")
         schema = Schema.of(schema)
@@ -145,9 +149,10 @@ class Method(Estimator):
         selection = None
         if valid is not None and self.traits.validates:
             selection = log_blocks(valid, schema, memory)
-        self._schema, self._fitted, self._state, self._training = learned(
-            self.config, blocks, selection, run
-        )
+        with using(engine):
+            self._schema, self._fitted, self._state, self._training = learned(
+                self.config, blocks, selection, run
+            )
         return self
 
     def score(

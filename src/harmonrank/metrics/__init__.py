@@ -18,6 +18,7 @@ __all__ = [
     "concordance",
     "events_at_k",
     "expected_grouped_auc",
+    "expected_requests",
     "fit_isotonic",
     "fit_logistic",
     "fit_logistic_curves",
@@ -57,6 +58,7 @@ from harmonrank.metrics._expected import (
     best_request_score,
     best_score,
     expected_grouped_auc,
+    expected_requests,
     request_gains,
 )
 from harmonrank.metrics._grouped import (

@@ -96,7 +96,7 @@ def data_facts(
         label_correlation=_matrix(spearman(some.known_labels())),
         score_correlation=_matrix(spearman(some.scores)),
         truth_correlation=() if some.truth is None else _matrix(spearman(some.truth)),
-        warnings=(*warnings, *_warnings(objectives, context, by_value=bool(test.schema.value))),
+        warnings=(*warnings, *_warnings(objectives, context)),
     )
 
 
@@ -178,7 +178,7 @@ def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:
 
 
 def _warnings(
-    objectives: tuple[ObjectiveFacts, ...], context: tuple[ContextFacts, ...], *, by_value: bool
+    objectives: tuple[ObjectiveFacts, ...], context: tuple[ContextFacts, ...]
 ) -> list[str]:
     """Return a line for each kind of oddity, with the objectives or columns that show it."""
     kinds = {
@@ -197,14 +197,8 @@ def _warnings(
         "Test requests that are one-class and cannot count in AUC within requests: {}.": [
             f"{o.name} {o.one_class:.0%}" for o in objectives if (o.one_class or 0) > 0.5
         ],
-        "{} of the effective weight: AUC counts pairs, so the rarer an objective, the more each "
-        "of its positives counts.": [
-            f"'{o.name}' takes {o.effective_weight:.0%}"
-            for o in objectives
-            if o.effective_weight > 0.8 and len(objectives) > 1 and not by_value
-        ],
         "Rare values share one slot: {}.": [
             f"{c.name} has {c.values:,} values" for c in context if c.values > _MANY_VALUES
         ],
     }
-    return [line.format(", ".join(found)) for line, found in kinds.items() if found]
+    return [line.format(", ".join(names)) for line, names in kinds.items() if names]

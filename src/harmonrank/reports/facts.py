@@ -4,7 +4,7 @@ __all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from harmonrank.data import Log
@@ -17,6 +17,7 @@ from harmonrank.reports.model_facts import (
     Curve,
     attention_of,
     calibration_of,
+    formula_of,
     pulls_by_context,
     pulls_of,
     response_of,
@@ -59,7 +60,7 @@ class Facts:
         board: Of a single model, with one entry.
         focus: The method that is looked at closely.
         upstream: Calibration of the scores as they came.
-        frontier: What the focus method can trade, without the figures within requests.
+        frontier: What the focus method can trade.
         context_pulls: By context column and value, how much each score moves the focus method.
         prediction: Of each objective, how good its score is on the test rows, where the scores
             are our own.
@@ -78,6 +79,14 @@ class Facts:
     drift: tuple[Stability, ...] = ()
     prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """What the effective weights of the method that is looked at are."""
+        quality = self.board.qualities.get(self.focus or "")
+        if self.board.value_k is not None:
+            return "value of an event"
+        return formula_of("all" if quality is None else quality.optimises)
 
     @property
     def attention(self) -> dict[str, tuple[tuple[float, ...], ...]]:
@@ -143,8 +152,7 @@ def _frontier(model: Method, test: Log) -> Frontier | None:
         return None
     with suppress(DataError):  # Among fewer rows an objective may have one class only.
         sweep = Sweep.of(model, test, rows=_FRONTIER_ROWS)
-        alone = replace(sweep, log=replace(sweep.log, request=None))
-        return frontier_of(alone, points=_FRONTIER_POINTS)
+        return frontier_of(sweep, points=_FRONTIER_POINTS)
     return None
 
 

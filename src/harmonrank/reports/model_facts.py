@@ -5,6 +5,7 @@ __all__ = [
     "Curve",
     "attention_of",
     "calibration_of",
+    "formula_of",
     "pulls_by_context",
     "pulls_of",
     "response_of",
@@ -50,6 +51,11 @@ class Bin:
     rows: int
 
 
+def formula_of(optimises: str) -> str:
+    """Return what effective weights are of a fit for "all" rows, or for "requests"."""
+    return "w/(π(1−π))" if optimises == "all" else "w κ of a usual row"
+
+
 def response_of(model: Method, log: Log) -> tuple[Curve, ...]:
     """Return the fused score as one score moves and the others stay at their medians.
 
@@ -83,14 +89,14 @@ def pulls_of(model: Method, log: Log) -> tuple[float, ...]:
 
 def pulls_by_context(model: Method, log: Log) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return `pulls_of` for the rows of each context value, the most common values only."""
-    found: dict[str, dict[str, tuple[float, ...]]] = {}
+    by_column: dict[str, dict[str, tuple[float, ...]]] = {}
     for name in log.schema.context:
         groups = _rows_by_value(log.context[name])
         if len(groups) < 2:
             continue
         pulls = _pulls(model, log, list(groups.values()))
-        found[name] = {value: tuple(p.tolist()) for value, p in zip(groups, pulls, strict=True)}
-    return found
+        by_column[name] = {value: tuple(p.tolist()) for value, p in zip(groups, pulls, strict=True)}
+    return by_column
 
 
 def _pulls(model: Method, log: Log, groups: list[np.ndarray]) -> np.ndarray:
@@ -139,15 +145,15 @@ def calibration_of(p: np.ndarray, log: Log) -> tuple[tuple[Bin, ...], ...]:
     """
     labels, weight = log.known_labels(), log.sample_weight
     weight = np.ones(log.rows) if weight is None else weight
-    found = []
+    curves = []
     for m, column in enumerate(p.astype(float).T):
         known = ~np.isnan(column)
         if log.shown is not None:
             known &= log.shown[:, m]
         if log.schema.names[m] in log.schema.graded:
             known &= False  # what is expected of a number is no share of positives
-        found.append(_bins(column[known], labels[known, m], weight[known]) if known.any() else ())
-    return tuple(found)
+        curves.append(_bins(column[known], labels[known, m], weight[known]) if known.any() else ())
+    return tuple(curves)
 
 
 def _bins(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> tuple[Bin, ...]:
@@ -179,8 +185,8 @@ def _wilson(rate: float, n: float) -> tuple[float, float]:
 def attention_of(model: Method, log: Log) -> tuple[tuple[float, ...], ...]:
     """Return the mean of A_r over some rows; empty for methods without self-attention."""
     attention = getattr(model, "attention", None)
-    found = None if attention is None else attention(log.sampled(_SPREAD_ROWS))
-    return () if found is None else tuple(tuple(row) for row in found.tolist())
+    weights = None if attention is None else attention(log.sampled(_SPREAD_ROWS))
+    return () if weights is None else tuple(tuple(row) for row in weights.tolist())
 
 
 def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
@@ -191,11 +197,11 @@ def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
 
 def _quantiles(log: Log, shares: list[float]) -> np.ndarray:
     """Return quantiles of each score over the rows that have it; one half where none has."""
-    found = []
+    quantiles = []
     for column in log.scores.astype(float).T:
         known = column[~np.isnan(column)]
-        found.append(np.quantile(known if len(known) else np.array([0.5]), shares))
-    return np.stack(found, axis=1)
+        quantiles.append(np.quantile(known if len(known) else np.array([0.5]), shares))
+    return np.stack(quantiles, axis=1)
 
 
 def _spread(model: Method, log: Log) -> float:

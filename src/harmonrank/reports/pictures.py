@@ -45,9 +45,9 @@ def find_browser() -> str:
     """Return the command of a Chromium browser; HARMONRANK_BROWSER names one of your own."""
     own = os.environ.get("HARMONRANK_BROWSER")
     for name in [own] if own else _BROWSERS:
-        found = shutil.which(name)
-        if found:
-            return found
+        browser = shutil.which(name)
+        if browser:
+            return browser
     if own:
         raise DependencyError(f"HARMONRANK_BROWSER must name a browser. Got '{own}'.")
     raise DependencyError(

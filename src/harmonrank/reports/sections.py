@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harmonrank.evaluation.baseline import TODAY
+from harmonrank.fusion.influence import Influence
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures.board import auc_plots, leaderboard_plots
 from harmonrank.reports.figures.methods import (
@@ -36,7 +37,7 @@ from harmonrank.reports.tables import (
 )
 
 _SHOWN_METHODS = 5
-_EFFECTS = "Effective weights, and what moves the fused score"
+_EFFECTS = "Influence on the order, effective weights, and what moves the fused score"
 
 
 def write_html(facts: Facts, path: str | Path) -> None:
@@ -50,9 +51,7 @@ def html_page(facts: Facts) -> str:
     Raises:
         DependencyError: Plotly, which draws the charts, is not installed.
     """
-    verdict = facts.board.verdict
-    sentence = "" if verdict is None else verdict.sentence
-    return page(facts.title, facts.run, _summary(facts), sections(facts), sentence)
+    return page(facts.title, facts.run, _summary(facts), sections(facts), facts.board.headline)
 
 
 def _summary(facts: Facts) -> list[Card]:
@@ -93,11 +92,12 @@ def _all(facts: Facts) -> Iterator[Section]:
     scores = prediction_table(facts.prediction) if own else upstream_table(facts)
     yield section("scores", tables=[scores], own=own, board=facts.board)
     yield section("objectives", auc_plots(facts), board=facts.board)
-    formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
-    effective = [o.effective_weight for o in facts.data.objectives]
     yield from effect_sections(
         facts.board.objectives,
-        {formula: effective, **{n: f.pulls for n, f in facts.methods.items() if f.pulls}},
+        facts.board.influence,
+        facts.formula,
+        [o.effective_weight for o in facts.data.objectives],
+        {n: f.pulls for n, f in facts.methods.items() if f.pulls},
         facts.context_pulls,
         {n: f.response for n, f in facts.methods.items() if f.response},
         method_styles(facts),
@@ -142,7 +142,10 @@ def _leaderboard(facts: Facts) -> Section:
 
 def effect_sections(
     objectives: Sequence[str],
-    shares: Mapping[str, Sequence[float]],
+    influence: Influence | None,
+    formula: str,
+    effective: Sequence[float],
+    pulls: Mapping[str, Sequence[float]],
     by_context: Mapping[str, Mapping[str, Sequence[float]]],
     responses: Mapping[str, Sequence[Curve]],
     looks: Mapping[str, dict[str, Any]],
@@ -152,15 +155,21 @@ def effect_sections(
 
     Args:
         objectives: Their names.
-        shares: What counts by formula, under the formula; then what each method's scores move.
+        influence: Of each objective on the order, where it is known.
+        formula: Of the effective weights.
+        effective: These, as shares of 1.
+        pulls: What scores move, of each method.
         by_context: What scores move by column and value, of the method that is looked at.
         responses: Of each method, a curve per objective.
         looks: Colour and dash of each method.
         focus: The method that is looked at.
     """
-    legend, formula = _objective_legend(objectives), next(iter(shares))
+    legend, first = _objective_legend(objectives), {}
+    if influence is not None:
+        first = {"influence on the order": list(influence.shares.values())}
+    shares = {**first, formula: effective, **pulls}
     weights = share_plot(objectives, "weights", _EFFECTS, shares, wide=True)
-    yield section("weights", [weights], legend=legend, formula=formula)
+    yield section("weights", [weights], legend=legend, formula=formula, influence=influence)
     yield section("context", context_plots(objectives, by_context), legend=legend, focus=focus)
     bold = {n: looks[n] | {"width": 3 if n == focus else 2} for n in responses}
     names = _legend(responses, looks, focus) if len(responses) > 1 else ()

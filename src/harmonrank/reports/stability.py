@@ -43,12 +43,12 @@ class Stability:
 def stability_of(train: Log, test: Log) -> tuple[Stability, ...]:
     """Compare the distribution of each score between training and test rows."""
     before, now = train.sampled(SHOWN_ROWS), test.sampled(SHOWN_ROWS)
-    found = []
+    drifts = []
     for m, name in enumerate(test.schema.names):
         old, new = (_known(log.scores[:, m].astype(float)) for log in (before, now))
         if len(old) and len(new):
-            found.append(_stability(name, old, new))
-    return tuple(found)
+            drifts.append(_stability(name, old, new))
+    return tuple(drifts)
 
 
 def _known(column: np.ndarray) -> np.ndarray:

@@ -62,7 +62,7 @@ def lift_table(facts: Facts) -> Table:
         return table_of((), ())
     base = next((entry for entry in entries if entry.name == TODAY), entries[0])
     lifts = {e.name: e.lifts(base) for e in entries if e is not base}
-    rows = [(name, *map(percents, found.values())) for name, found in lifts.items() if found]
+    rows = [(name, *map(percents, each.values())) for name, each in lifts.items() if each]
     title = f"Events in the first {base.k} of a request, against {base.name}"
     return replace(table_of(("method", *board.objectives), rows), title=title)
 

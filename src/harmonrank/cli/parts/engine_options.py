@@ -2,8 +2,7 @@
 
 __all__ = ["EngineChoice", "engine_options"]
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -49,19 +48,6 @@ class EngineChoice:
             verbose=self.engine_log,
             for_states=for_states,
         )
-
-    @contextmanager
-    def used(self, *, for_states: bool = False) -> Iterator["Engine"]:
-        """Let fits and searches within work on the engine that was chosen."""
-        from harmonrank.engine import using
-
-        with self.opened(for_states=for_states) as engine, using(engine):
-            yield engine
-
-    def refuse(self, option: str | Literal[False] | None, remedy: str) -> None:
-        """Refuse an option that workers do not take."""
-        if option and self.is_cluster:
-            raise UsageError(f"{option} does not work with --engine ray; {remedy}.")
 
 
 engine_options = gathered(

@@ -92,11 +92,16 @@ model_options = gathered(
 """Adds MODEL, --at, --weights and --value; the verb gets a `chosen` model."""
 
 
-def load_ranking(text: str) -> "Method | str":
+def load_ranking(text: str, at: str | None = None) -> "Method | str":
     """Return the model of a folder, or the current one of a registry; else the text itself.
 
-    What is no folder is a column, or a formula over columns.
+    What is no folder is a column, or a formula over columns, and has no operating point.
     """
     from harmonrank.registry.target import load_target
 
-    return load_target(text)[0] if Path(text).is_dir() else text
+    if Path(text).is_dir():
+        model = load_target(text)[0]
+        return model if at is None else model.at(at)
+    if at is not None:
+        raise UsageError("--like-at is a point of a model; name its folder with --like.")
+    return text

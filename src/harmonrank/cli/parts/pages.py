@@ -32,6 +32,12 @@ class Pages:
             names = write_figures(result, self.figures, **about)
             self.show.line(f"{len(names)} pictures: {self.figures}")
 
+    def show_comparison(self, result: Any, style: str, **about: Any) -> None:
+        """Write what is wanted of a comparison or an evaluation; print it and its notes."""
+        self.write(result, **about)
+        self.show.result(result.to_table(), result.to_dict(), style=style)
+        self.show.notes([*result.notes, *result.board.warnings])
+
 
 def can_draw(show: Show) -> bool:
     """Tell whether a page can be made; one that nobody asked for is no reason to fail."""

@@ -153,8 +153,8 @@ def _facts(totals: StreamTotals) -> list[tuple[str, str]]:
         facts.append(("watermark", f"{totals.watermark:%Y-%m-%d %H:%M:%S}"))
     if (window := totals.window) is not None:
         within = {} if window.requests is None else window.requests.auc
-        for where, found in (("AUC in requests", within), ("AUC, all rows", window.auc)):
-            areas = "  ".join(f"{name} {_number(value)}" for name, value in found.items())
+        for where, known in (("AUC in requests", within), ("AUC, all rows", window.auc)):
+            areas = "  ".join(f"{name} {_number(value)}" for name, value in known.items())
             facts += [(where, areas)] * bool(areas)
         facts.append(("AUC-sum", f"{_sums(window)}, {window.batches} batches"))
     last = "" if totals.version is None else f"; last: {_outcome(totals.version)}"

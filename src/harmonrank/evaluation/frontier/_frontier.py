@@ -70,7 +70,7 @@ class Frontier:
         request_auc: AUC within requests; None without requests.
         within: Whether it decides: sums, knee, named points and floors are by it then.
         events: Events of each objective among the first k of a request; None without requests.
-        best: The front of the true probabilities, in a world; its points are their own.
+        best: What decides of the true probabilities, in a world; its points are their own.
         value: What an event is worth, where the model says so.
         named: Numbers of the model's operating points and of further ones, by name.
         unwanted: Objectives of which less is better.
@@ -111,8 +111,8 @@ class Frontier:
     @property
     def sums(self) -> np.ndarray:
         """The weighted sum of each point's AUCs that decide, by what each counts now."""
-        found: np.ndarray = self.decisive.figures @ self.count
-        return found
+        sums: np.ndarray = self.decisive.figures @ self.count
+        return sums
 
     @property
     def today(self) -> float | None:
@@ -164,21 +164,21 @@ class Frontier:
 
     def listed(self) -> dict[int, str]:
         """Return the points that a reader looks at first, and what each is."""
-        found: dict[int, list[str]] = {CURRENT: ["current"]}
-        found.setdefault(self.decisive.knee, []).append("knee")
+        words: dict[int, list[str]] = {CURRENT: ["current"]}
+        words.setdefault(self.decisive.knee, []).append("knee")
         for name, number in self.named.items():
             # One that has the current weights is no other point.
             same = np.allclose(self.weights[number], self.weights[CURRENT], rtol=1e-9)
-            found.setdefault(CURRENT if same else number, []).append(name)
+            words.setdefault(CURRENT if same else number, []).append(name)
         good = np.where(
             self.decisive.unbeaten[:, None], self.decisive.figures * self.signs, -np.inf
         )
         for name, number in zip(self.names, good.argmax(axis=0).tolist(), strict=True):
             most = "least" if name in self.unwanted else "most"
-            found.setdefault(number, []).append(f"{most} {name}")
-        for number in self._spread(list(found)):
-            found[number] = []
-        return {number: ", ".join(words) for number, words in found.items()}
+            words.setdefault(number, []).append(f"{most} {name}")
+        for number in self._spread(list(words)):
+            words[number] = []
+        return {number: ", ".join(each) for number, each in words.items()}
 
     def _spread(self, taken: list[int]) -> list[int]:
         """Return some more unbeaten points, each as far as can be from those before it."""
@@ -256,7 +256,8 @@ def frontier(
         k: Of the events among the first k of a request.
         points: Weights to try, at most.
         keep: Floors, such as 'buy>=0.75' or 'like>=current-0.002': the weights of the best AUC-sum
-            are searched for which all hold. 'click>=today' needs a baseline.
+            are searched for which all hold. 'click>=today' needs a baseline; 'click@10>=today' is
+            of the events among the first 10 of a request.
         level: Of the interval whose lower end must hold a floor; 0 asks for no margin.
         refit: Training rows: also fit for the weights of a few points.
         baseline: What ranks today, as a column of the table or a formula over its columns.
@@ -269,13 +270,13 @@ def frontier(
     more = {}
     if guarded is not None:
         more = {"kept" if guarded.feasible else "nearest": guarded.point.weights}
-    found = frontier_of(sweep, k=k, points=points, more=more, on_step=on_step)
-    found = replace(found, guarded=guarded)
+    reached = frontier_of(sweep, k=k, points=points, more=more, on_step=on_step)
+    reached = replace(reached, guarded=guarded)
     if refit is None:
-        return found
-    at = {number: found.weights[number] for number in list(found.listed())[:_REFITS]}
-    swept = found.decisive.figures
-    return replace(found, refits=refits_of(sweep, at, swept, refit, on_refit=on_refit))
+        return reached
+    at = {number: reached.weights[number] for number in list(reached.listed())[:_REFITS]}
+    swept = reached.decisive.figures
+    return replace(reached, refits=refits_of(sweep, at, swept, refit, on_refit=on_refit))
 
 
 def frontier_of(
@@ -311,11 +312,11 @@ def frontier_of(
         areas.append(sweep.areas(each))
         if sweep.log.request is not None:
             within.append(sweep.request_areas(each))
-            events.append(sweep.events(each, k))
+            events.append(sweep.events(sweep.fused(each), k))
         if sweep.best is not None and each is not None:
-            best.append(sweep.best.areas(each))
+            best.append(sweep.best.decisive(each))
         on_step(number + 1, len(tried))
-    random = sweep.random_events(k)
+    random = sweep.events(np.zeros(sweep.log.rows), k)
     worth = model.schema.values_with(None)
     chance = np.full(M, 0.5)
     return Frontier(

@@ -29,10 +29,12 @@ class Guarded:
         feasible: Whether weights were found that hold all of them.
         point: The best weights that do; if there are none, those with the least worst shortfall.
         current: The current weights.
-        prices: By objective, what the AUC-sum would gain if its floor were lowered by a unit.
+        prices: By objective, what the AUC-sum would gain if its floor were lowered by a unit; of
+            those whose floors are all on their AUC.
         conflict: Floors that cannot hold together though any fewer of them can; empty if feasible.
         margin: Whether a floor must hold at the lower end of an interval.
         where: Which AUC floors and sums are by: "within requests" or "over all rows".
+        today: (floors,) what each floor is of, as what ranks today has it, if it was named.
     """
 
     names: tuple[str, ...]
@@ -44,6 +46,7 @@ class Guarded:
     conflict: tuple[Floor, ...] = ()
     margin: bool = True
     where: str = "over all rows"
+    today: np.ndarray | None = None
 
     @property
     def short(self) -> float:
@@ -71,11 +74,14 @@ class Guarded:
         def named(row: np.ndarray) -> dict[str, float]:
             return dict(zip(self.names, row.tolist(), strict=True))
 
-        slack = zip(self.floors, self.point.slack.tolist(), strict=True)
+        each = zip(self.floors, self.point.figures.tolist(), self.point.slack.tolist(), strict=True)
         return {
             "feasible": self.feasible,
             "sentence": self.sentence(),
-            "floors": [{**floor.to_dict(), "slack": each} for floor, each in slack],
+            "floors": [
+                {**floor.to_dict(), "figure": figure, "slack": slack}
+                for floor, figure, slack in each
+            ],
             "conflict": [str(floor) for floor in self.conflict],
             "short": self.short,
             "prices": self.prices,
@@ -98,27 +104,33 @@ def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) ->
     if not floors:
         raise UsageError("There must be at least one floor. Got none.")
     trials = Trials(sweep, floors, level)
-    current, found = trials.trial(sweep.weights), price_floors(trials)
+    current, point = trials.trial(sweep.weights), price_floors(trials)
     feasible, prices = True, dict[str, float]()
     conflict: tuple[Floor, ...] = ()
-    if found is None:
+    if point is None:
         nearest = nearest_to(trials)
         feasible = nearest.worst >= 0 or trials.best is not None
         if feasible:
-            found = eased(trials, nearest if nearest.worst >= 0 else trials.best or nearest)
+            point = eased(trials, nearest if nearest.worst >= 0 else trials.best or nearest)
         else:
-            found, conflict = nearest, conflict_of(sweep, floors, level)
+            point, conflict = nearest, conflict_of(sweep, floors, level)
     if feasible:
-        each = prices_of(found.weights, sweep.count)
-        prices = {sweep.names[m]: float(each[m]) for m in sorted(set(trials.columns))}
+        each = prices_of(point.weights, sweep.count)
+        events = {floor.objective for floor in floors if floor.k is not None}
+        prices = {
+            n: float(each[sweep.names.index(n)])
+            for n in dict.fromkeys(floor.objective for floor in floors)
+            if n not in events
+        }
     return Guarded(
         names=sweep.names,
         floors=trials.floors,
         feasible=feasible,
-        point=replace(found, weights=found.weights * sweep.signs),
+        point=replace(point, weights=point.weights * sweep.signs),
         current=current,
         prices=prices,
         conflict=conflict,
         margin=level > 0,
         where="within requests" if sweep.within else "over all rows",
+        today=None if sweep.today is None else trials.figures(None),
     )

@@ -17,15 +17,15 @@ def nearest_to(trials: Trials) -> Trial:
     M = len(trials.sweep.names)
     starts = [np.isin(np.arange(M), trials.columns).astype(float), trials.sweep.count]
     starts += [np.eye(M)[m] for m in sorted(set(trials.columns))]
-    found = max((trials.trial(start) for start in starts), key=lambda trial: trial.worst)
+    nearest = max((trials.trial(start) for start in starts), key=lambda trial: trial.worst)
     step = _FIRST_STEP
     while step > _LAST_STEP:
-        better = _raised(trials, found, step)
+        better = _raised(trials, nearest, step)
         if better is None:
             step /= 2
         else:
-            found = better
-    return found
+            nearest = better
+    return nearest
 
 
 def _raised(trials: Trials, at: Trial, step: float) -> Trial | None:

@@ -36,6 +36,8 @@ def price_floors(trials: Trials) -> Trial | None:
             if _missed(new, new_slack) < missed:
                 break
             step = step / 2
+        else:
+            return None  # No step comes nearer.
         raised, slack = new, new_slack
         if raised.max() > _MOST * count.sum():
             break

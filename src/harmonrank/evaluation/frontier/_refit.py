@@ -62,13 +62,13 @@ def refits_of(
         seed: Of every fit.
         on_refit: Called with the number of every point that was fitted for.
     """
-    model, found = sweep.model, []
+    model, refits = sweep.model, []
     for number, weights in points.items():
         named = dict(zip(sweep.names, weights.tolist(), strict=True))
         schema = replace(model.schema, weights=named, value={})
         again = type(model)(**asdict(model.config)).fit(train, schema, seed=seed)
         fitted = Sweep.of(again, sweep.log)
         areas = fitted.decisive(weights * fitted.signs)
-        found.append(Refit(number, weights, figures[number], areas))
+        refits.append(Refit(number, weights, figures[number], areas))
         on_refit(number)
-    return tuple(found)
+    return tuple(refits)

@@ -16,14 +16,17 @@ from harmonrank.evaluation.baseline import Baseline
 from harmonrank.fusion import Method
 from harmonrank.fusion.fit import evaluation_log
 from harmonrank.fusion.position import corrected
+from harmonrank.fusion.quality.areas import exactly_known, values_of
 from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import (
+    Outcomes,
     auc,
     auc_influence,
-    events_at_k,
-    grouped_auc,
+    expected_requests,
     grouped_auc_influence,
+    place_gains,
+    request_gains,
     request_influence,
 )
 from harmonrank.support.errors import UsageError
@@ -31,6 +34,7 @@ from harmonrank.support.errors import UsageError
 MOST_ROWS = 100_000
 """Rows that are measured at every point, in whole requests."""
 
+_MOST_KNOWN_ROWS = 30_000  # An AUC within requests by true probabilities takes longer.
 _PAIR_STEPS = 15
 _MOST_OF_TWO = 101  # more do not make a line smoother
 
@@ -88,7 +92,8 @@ class Sweep:
         if len(model.schema.names) < 2:
             raise UsageError("A frontier needs at least two objectives. Got one.")
         log, today = evaluation_log(table, model.schema), Baseline.of(baseline, table)
-        kept = _whole_requests(log, rows)
+        most = _MOST_KNOWN_ROWS if exactly_known(log) and log.request is not None else rows
+        kept = _whole_requests(log, min(rows, most))
         if today is not None:
             scores = today.counted(corrected(read_log(table, model.schema)))
             today = replace(today, scores=scores[kept])
@@ -115,19 +120,22 @@ class Sweep:
 
     @property
     def exact(self) -> bool:
-        """Whether figures are by true probabilities."""
-        return self.log.truth is not None
+        """Whether what decides is by true probabilities."""
+        return exactly_known(self.log) if self.within else self.log.truth is not None
 
     @property
     def row_weight(self) -> np.ndarray | None:
         """What each row counts: true probabilities do not depend on the place of a row."""
-        return self.log.own_weight if self.exact else self.log.sample_weight
+        return self.log.sample_weight if self.log.truth is None else self.log.own_weight
 
     @cached_property
     def best(self) -> Self | None:
-        """The same rows with the true probabilities as heads, in a world."""
-        if self.log.truth is None:
+        """The same rows with the true probabilities as heads, where what decides is by these."""
+        if self.log.truth is None or not self.exact:
             return None
+        if self.within:
+            gains = request_gains(self.log.truth, self._requests) * self.log.truth
+            return replace(self, parts=np.asfortranarray(gains * self.signs))
         if not self.log.schema.plain:
             M = len(self.signs)
             parts, same = (
@@ -160,8 +168,8 @@ class Sweep:
 
     def decisive(self, weights: np.ndarray | None) -> np.ndarray:
         """Return the AUC of each objective that decides, (M,): within requests if they have one."""
-        found = self.request_areas(weights) if self.within else None
-        return self.areas(weights) if found is None else found
+        areas = self.request_areas(weights) if self.within else None
+        return self.areas(weights) if areas is None else areas
 
     def areas(self, weights: np.ndarray | None) -> np.ndarray:
         """Return the AUC of each objective over all rows, (M,)."""
@@ -172,38 +180,55 @@ class Sweep:
 
         A request without an AUC has nan.
         """
-        fused, weight = self.fused(weights), self.row_weight
+        fused, log = self.fused(weights), self.log
+        if self.within and log.truth is not None and exactly_known(log):
+            total, usable = expected_requests(fused, log.truth, self._requests)
+            area = total.sum(axis=0) / usable.sum(axis=0)
+            return area, (total - area * usable) / usable.sum(axis=0)
         if self.within:
-            return grouped_auc_influence(fused, self.labels, self._requests, sample_weight=weight)
-        area, influence = auc_influence(fused, self.labels, sample_weight=weight)
-        if self.log.request is not None:
+            weight = log.sample_weight
+            return grouped_auc_influence(
+                fused, outcomes_of(log), self._requests, sample_weight=weight
+            )
+        area, influence = auc_influence(fused, self.labels, sample_weight=self.row_weight)
+        if log.request is not None:
             influence = request_influence(influence, self._requests)
-        return area, influence / self.log.rows
+        return area, influence / log.rows
 
     @cached_property
     def _requests(self) -> np.ndarray:
-        assert self.log.request is not None
+        assert self.log.request is not None, "there are requests"
         return np.unique(self.log.request, return_inverse=True)[1]
 
     def request_areas(self, weights: np.ndarray | None) -> np.ndarray | None:
-        """Return the per-request AUC of each objective; None without requests."""
+        """Return AUC within requests of each objective, as `evaluate` does; None without them."""
         if self.log.request is None:
             return None
-        weight = self.row_weight
-        fused = self.fused(weights)
-        return grouped_auc(fused, self.labels, self._requests, sample_weight=weight)
+        return values_of(self.fused(weights), self.log, within=True)
 
-    def events(self, weights: np.ndarray | None, k: int) -> np.ndarray | None:
-        """Return how many events of each objective the first k of a request hold."""
-        return None if self.log.request is None else self._events(self.fused(weights), k)
+    def events(self, fused: np.ndarray, k: int) -> np.ndarray | None:
+        """Return the events of each objective among the first k of a request, by any score."""
+        each = None if self.log.request is None else self._request_events(fused, k)
+        return None if each is None else np.asarray(each.mean(axis=0))
 
-    def random_events(self, k: int) -> np.ndarray | None:
-        """Return the same of a random order."""
-        return None if self.log.request is None else self._events(np.zeros(self.log.rows), k)
+    def event_influence(
+        self, weights: np.ndarray | None, m: int, k: int
+    ) -> tuple[float, np.ndarray]:
+        """Return the events of an objective among the first k, and each request's influence."""
+        if self.log.request is None:
+            raise UsageError("Events in the first k need requests; name the request column.")
+        each = self._request_events(self.fused(weights), k)[:, m]
+        mean = float(each.mean())
+        return mean, (each - mean) / len(each)
 
-    def _events(self, fused: np.ndarray, k: int) -> np.ndarray:
-        looked = None if self.exact else self.log.inverse
-        return events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
+    def _request_events(self, fused: np.ndarray, k: int) -> np.ndarray:
+        """Return the events of each objective among the first k of every request."""
+        shown = place_gains(fused, self._requests, np.ones(min(k, self.log.rows)))
+        if self.log.truth is None and self.log.inverse is not None:
+            shown = shown * self.log.inverse
+        labels = self.labels.events() if isinstance(self.labels, Outcomes) else self.labels
+        each = [np.bincount(self._requests, shown * column) for column in labels.T]
+        return np.stack(each, axis=1)
 
 
 def _whole_requests(log: Log, most: int) -> np.ndarray:

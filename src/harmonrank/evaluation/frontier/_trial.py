@@ -1,4 +1,4 @@
-"""Trials: weights, the AUCs they have, and how far above its floor each of them surely is."""
+"""Trials: weights, the figures they have, and how far above its floor each of them surely is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,12 +19,14 @@ class Trial:
         weights: (M,) from 0 up; of a search's result below 0 for unwanted objectives.
         areas: (M,) AUCs.
         total: Their sum, as they count.
+        figures: (floors,) the AUC, or the events per request, that each floor is of.
         slack: (floors,) by how much the lower end of the interval is above the floor.
     """
 
     weights: np.ndarray
     areas: np.ndarray
     total: float
+    figures: np.ndarray
     slack: np.ndarray
 
     @property
@@ -36,9 +38,9 @@ class Trial:
 class Trials:
     """Tries weights and remembers the best that holds all floors.
 
-    A floor holds where the lower end of an interval does: of the AUC, or of its paired difference
-    to the AUC with the current weights or today. AUCs are within requests where rows have these,
-    which are the sampling unit as well.
+    A floor holds where the lower end of an interval does: of the AUC or the events, or of their
+    paired difference to those with the current weights or today. AUCs are within requests where
+    rows have these, which are the sampling unit as well.
 
     Args:
         sweep: A model's heads on labelled rows, the current weights and what each AUC counts.
@@ -52,30 +54,48 @@ class Trials:
         self.sweep, self.floors = sweep, tuple(floors)
         self.columns = [sweep.names.index(floor.objective) for floor in floors]
         self._z = NormalDist().inv_cdf(0.5 + 0.5 * level) if level else 0.0
-        against = {CURRENT} | {floor.against for floor in floors if floor.relative}
+        against = {floor.against for floor in floors if floor.relative}
         self._against = {
-            name: sweep.influence(sweep.weights if name == CURRENT else None) for name in against
+            name: self._measured(sweep.weights if name == CURRENT else None)[1] for name in against
         }
         self.best: Trial | None = None
+
+    def figures(self, weights: np.ndarray | None) -> np.ndarray:
+        """Return what each floor is of, (floors,); of what ranks today without weights."""
+        return np.array([figure for figure, _ in self._measured(weights)[1]])
+
+    def _measured(
+        self, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, list[tuple[float, np.ndarray]]]:
+        """Return all AUCs, and what each floor is of with the influence of each unit on it."""
+        areas, units = self.sweep.influence(weights)
+        return areas, [
+            (float(areas[m]), units[:, m])
+            if floor.k is None
+            else self.sweep.event_influence(weights, m, floor.k)
+            for floor, m in zip(self.floors, self.columns, strict=True)
+        ]
 
     def trial(self, weights: np.ndarray) -> Trial:
         """Measure weights, which are scaled to a mean of 1."""
         weights = weights * (len(weights) / weights.sum())
-        areas, units = self.sweep.influence(weights)
+        areas, measured = self._measured(weights)
         slack, signs = np.empty(len(self.floors)), self.sweep.signs
-        for place, (floor, m) in enumerate(zip(self.floors, self.columns, strict=True)):
-            unit, area = units[:, m], areas[m] - floor.least
+        for place, (floor, (figure, units)) in enumerate(zip(self.floors, measured, strict=True)):
+            above = figure - floor.least
             if floor.relative:
-                before, units_before = self._against[floor.against]
-                unit, area = unit - units_before[:, m], area - before[m]
-            slack[place] = signs[m] * area - self._z * _error(unit)
-        found = Trial(weights, areas, float(areas @ (self.sweep.count * signs)), slack)
-        if found.worst >= 0 and (self.best is None or found.total > self.best.total):
-            self.best = found
-        return found
+                before, units_before = self._against[floor.against][place]
+                above, units = above - before, units - units_before
+            slack[place] = signs[self.columns[place]] * above - self._z * _error(units)
+        figures = np.array([figure for figure, _ in measured])
+        total = float(areas @ (self.sweep.count * signs))
+        trial = Trial(weights, areas, total, figures, slack)
+        if trial.worst >= 0 and (self.best is None or total > self.best.total):
+            self.best = trial
+        return trial
 
 
 def _error(units: np.ndarray) -> float:
-    """Return the standard error of an AUC, given the influence of each unit that has one on it."""
+    """Return the standard error of a figure, given the influence of each unit that has one."""
     units = units[~np.isnan(units)]
     return float(np.sqrt(len(units) / max(len(units) - 1, 1) * (units @ units)))

@@ -18,7 +18,7 @@ from harmonrank.reports.explanation._row import RowExplanation, explain_row
 from harmonrank.reports.explanation._text import (
     context_pull_table,
     learned_table,
-    pull_table,
+    response_table,
     row_table,
 )
 from harmonrank.reports.facts import run_of
@@ -69,8 +69,8 @@ class Explanation:
             return [replace(shown, notes=(*self.notes, *shown.notes))]
         by_context = context_pull_table(self.rows)
         return [
-            learned_table(self.model, self.facts),
-            pull_table(self.rows),
+            learned_table(self.model, self.facts, self.rows.influence),
+            response_table(self.rows),
             *([by_context] if by_context.rows else []),
         ]
 

@@ -7,7 +7,12 @@ from typing import Any
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.influence import Influence, influence_of
-from harmonrank.reports.model_facts import Curve, pulls_by_context, pulls_of, response_of
+from harmonrank.reports.model_facts import (
+    Curve,
+    pulls_by_context,
+    pulls_of,
+    response_of,
+)
 
 _MOST_ROWS = 50_000
 
@@ -40,11 +45,6 @@ class ModelExplanation:
     responses: tuple[Curve, ...]
     optimises: str = "all"
     influence: Influence | None = None
-
-    @property
-    def formula(self) -> str:
-        """What the effective weights are."""
-        return "w/(π(1−π))" if self.optimises == "all" else "w κ of a usual row"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON parts."""

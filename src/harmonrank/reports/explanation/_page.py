@@ -9,6 +9,7 @@ from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.reports.explanation._text import row_table
 from harmonrank.reports.html import Card, Section, page, section
+from harmonrank.reports.model_facts import formula_of
 from harmonrank.reports.run import Run
 from harmonrank.reports.sections import effect_sections
 from harmonrank.support.table import Table, table_of
@@ -17,7 +18,7 @@ from harmonrank.support.table import Table, table_of
 def explanation_page(
     title: str,
     facts: Table,
-    found: ModelExplanation,
+    explained: ModelExplanation,
     run: Run,
     row: RowExplanation | None = None,
     notes: Sequence[str] = (),
@@ -28,7 +29,7 @@ def explanation_page(
     Args:
         title: Of the page.
         facts: What the model learned of each objective.
-        found: What moves its fused score.
+        explained: What moves its fused score.
         run: How it was made.
         row: One row of them, explained first.
         notes: What cannot be said of this model.
@@ -37,18 +38,18 @@ def explanation_page(
     parts = [] if row is None else [_row(row, notes)]
     parts += [section("model", tables=[facts])]
     verdict = caution if row is None else next(row.sentences())
-    return page(title, run, _cards(found, row), [*parts, *_effects(found)], verdict)
+    return page(title, run, _cards(explained, row), [*parts, *_effects(explained)], verdict)
 
 
-def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
-    influence = found.influence
-    shares, what = found.pulls, "of the fused score's movement"
+def _cards(explained: ModelExplanation, row: RowExplanation | None) -> list[Card]:
+    influence = explained.influence
+    shares, what = explained.pulls, "of the fused score's movement"
     if influence is not None:
         shares, what = influence.shares, f"of the influence on the order {influence.where}"
     most = max(shares, key=lambda name: shares[name])
     cards: list[Card] = [
         ("Moves most", most, f"{shares[most]:.1%} {what}"),
-        ("Rows", f"{found.rows:,}", "looked at"),
+        ("Rows", f"{explained.rows:,}", "looked at"),
     ]
     if row is not None:
         place = f"{ordinal(row.place)} of {row.candidates:,}"
@@ -56,16 +57,19 @@ def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
     return cards
 
 
-def _effects(found: ModelExplanation) -> Iterator[Section]:
-    method, names = found.method, found.names
-    influence = {} if found.influence is None else found.influence.shares
-    shares = {
-        found.formula: [found.effective[name] for name in names],
-        **({"influence on the order": list(influence.values())} if influence else {}),
-        method: [found.pulls[name] for name in names],
-    }
-    responses, looks = {method: found.responses}, {method: {"color": plots.ACCENT, "dash": "solid"}}
-    return effect_sections(names, shares, found.by_context, responses, looks, method)
+def _effects(explained: ModelExplanation) -> Iterator[Section]:
+    method, names = explained.method, explained.names
+    return effect_sections(
+        names,
+        explained.influence,
+        formula_of(explained.optimises),
+        [explained.effective[name] for name in names],
+        {method: [explained.pulls[name] for name in names]},
+        explained.by_context,
+        {method: explained.responses},
+        {method: {"color": plots.ACCENT, "dash": "solid"}},
+        method,
+    )
 
 
 def _row(row: RowExplanation, notes: Sequence[str]) -> Section:

@@ -150,8 +150,8 @@ def _changes(
                 continue
             scores = one.scores.copy()
             scores[0, m] = after
-            found = float(model.score(one.with_scores(scores))[0])
-            yield Counterfactual(column, before, after, _place(fused, here, found))
+            fused_then = float(model.score(one.with_scores(scores))[0])
+            yield Counterfactual(column, before, after, _place(fused, here, fused_then))
 
 
 def _place(fused: np.ndarray, here: int, own: float) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harmonrank.fusion import Method
+from harmonrank.fusion.influence import Influence
 from harmonrank.model.linear.fading import fading_words
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
@@ -14,6 +15,7 @@ _EXPLAINED = {
     "weight": ".4g",
     "prevalence": ".3%",
     "effective_weight": ".1%",
+    "influence": ".1%",
     "noise_share": ".0%",
     "effects": ".0f",
     "fading": ".1f",
@@ -22,20 +24,30 @@ _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 16
 
 
-def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Table:
+def learned_table(
+    model: Method,
+    facts: Mapping[str, Mapping[str, float]],
+    influence: Influence | None = None,
+) -> Table:
     """Return what a model learned of each objective, an objective per row, and its health.
 
-    Below are the chances that places are looked at, where its feedback was corrected for them.
+    Influence on the order stands in place of effective weights, where it is known. Below are the
+    chances that places are looked at, where its feedback was corrected for them.
     """
+    if influence is not None:
+        others = {name: each for name, each in facts.items() if name != "effective_weight"}
+        facts = {"influence": influence.shares, **others}
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
-    if model.fuser.optimises == "requests":
+    if influence is not None:
+        note = f"Influence on the order: share of the fused score's variance {influence.where}."
+    elif model.fuser.optimises == "requests":
         note = (
             "Fitted for AUC within requests. Effective weight: what a unit of probability counts "
             "in a usual row."
         )
-    if "value" in facts:
+    if "value" in facts and influence is None:
         note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
     health = getattr(model.state, "health", None)
     notes = [note] if health is None else [note, health.words(), health.warning() or ""]
@@ -49,14 +61,10 @@ def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Ta
     return Table((head, *columns), tuple(rows), title=f"Method: {model.name}", notes=shown)
 
 
-def pull_table(found: ModelExplanation) -> Table:
-    """Return a row per objective: its weight, its influence, what its score moves, and how."""
-    influence = found.influence
+def response_table(explained: ModelExplanation) -> Table:
+    """Return a row per objective: how the fused score answers as its score moves."""
     columns = (
         Column("objective"),
-        Column("effective", ".1%"),
-        *[Column("influence", ".1%")] * (influence is not None),
-        Column("moves", ".1%"),
         Column("from", ".3%"),
         Column("to", ".3%"),
         Column("fused score (sd)", align="right"),
@@ -65,51 +73,42 @@ def pull_table(found: ModelExplanation) -> Table:
     rows = [
         (
             name,
-            found.effective[name],
-            *([] if influence is None else [influence.shares[name]]),
-            found.pulls[name],
             curve.x[0],
             curve.x[-1],
             f"{curve.y[0]:+.2f} … {curve.y[-1]:+.2f}",
             sparkline(curve.y),
         )
-        for name, curve in zip(found.names, found.responses, strict=True)
+        for name, curve in zip(explained.names, explained.responses, strict=True)
     ]
-    order = "" if influence is None else f"share of the fused score's variance {influence.where}"
-    notes = (
-        f"Effective: {found.formula}, what a unit of probability counts. "
-        + f"Influence on the order: {order}. " * bool(order)
-        + "Moves: share of the fused score's movement as each score goes from its 10th to its 90th "
-        "percentile.",
-        f"Response: the fused score as that score moves and others rest, on {found.rows:,} rows.",
-    )
-    return Table(columns, tuple(rows), title=f"Method: {found.method}", notes=notes)
+    note = f"The fused score as that score moves and others rest, on {explained.rows:,} rows."
+    return Table(columns, tuple(rows), title="How the fused score answers", notes=(note,))
 
 
-def context_pull_table(found: ModelExplanation) -> Table:
+def context_pull_table(explained: ModelExplanation) -> Table:
     """Return a row per context value: what each score moves there."""
     columns = (
         Column("context", heading=True),
         Column("value"),
-        *(Column(name, ".1%") for name in found.names),
+        *(Column(name, ".1%") for name in explained.names),
     )
     rows = tuple(
         (column, value, *shares)
-        for column, values in found.by_context.items()
+        for column, values in explained.by_context.items()
         for value, shares in values.items()
     )
-    return Table(columns, rows, title="What each score moves, by context")
+    note = "Each score goes from its 10th to its 90th percentile; shares of what that moves."
+    return Table(columns, rows, title="What each score moves, by context", notes=(note,))
 
 
-def row_table(found: RowExplanation) -> Table:
+def row_table(row: RowExplanation) -> Table:
     """Return a row per objective: what it adds to the fused score; then the score itself."""
-    place = f"Row {found.row:,}: {ordinal(found.place)} of {found.candidates:,}"
-    title = ", ".join([place, *(f"{name} {value}" for name, value in found.context.items())])
-    said = tuple(found.sentences())[1:]
-    adds, p, shares, usual = found.adds, found.probabilities, found.shares, found.usual
+    place = f"Row {row.row:,}: {ordinal(row.place)} of {row.candidates:,}"
+    title = ", ".join([place, *(f"{name} {value}" for name, value in row.context.items())])
+    said = tuple(row.sentences())[1:]
+    adds, p, shares, usual = row.adds, row.probabilities, row.shares, row.usual
     if adds is None or p is None or shares is None or usual is None:
         plain = (Column("objective"), Column("score", ".4g"))
-        return Table(plain, tuple(found.scores.items()), title, notes=said)
+        return Table(plain, tuple(row.scores.items()), title, notes=said)
     columns = (
         Column("objective"),
         Column("score", ".4g"),
@@ -121,11 +120,11 @@ def row_table(found: RowExplanation) -> Table:
     )
     total = sum(usual.values())
     rows: list[tuple[Any, ...]] = []
-    for name, score in found.scores.items():
+    for name, score in row.scores.items():
         more = adds[name] - usual[name]
         rows.append((name, score, p[name], adds[name], shares[name], usual[name], more))
-    rows.append(("fused", "", "", found.fused, "", total, found.fused - total))
-    adding = "w p/(π(1−π))" if found.optimises == "all" else "w κ p, as fitted for requests"
+    rows.append(("fused", "", "", row.fused, "", total, row.fused - total))
+    adding = "w p/(π(1−π))" if row.optimises == "all" else "w κ p, as fitted for requests"
     about = f"Adds: {adding}, together the fused score. Usual here: mean of its candidates."
     last: dict[int, Style] = {len(rows) - 1: "bold"}
     return Table(columns, tuple(rows), title, emphasis=last, notes=(about, *said))

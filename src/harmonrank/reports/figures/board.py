@@ -1,9 +1,8 @@
 """Charts of the leaderboard and of each objective."""
 
-__all__ = ["auc_bars", "auc_plots", "leaderboard_plots", "regret_plot"]
+__all__ = ["auc_bars", "auc_plots", "leaderboard_plots"]
 
 from collections.abc import Mapping, Sequence
-from math import log10
 from typing import Any
 
 from harmonrank.evaluation.baseline import TODAY
@@ -12,24 +11,9 @@ from harmonrank.reports import plots
 from harmonrank.reports.facts import Facts
 from harmonrank.support.table import table_of
 
-_LEAST = 1e-6
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
-
 
 def leaderboard_plots(facts: Facts) -> list[plots.Plot]:
-    """Paired differences to what ranks today, or else to the best; in a world also the regret."""
-    board = facts.board
-    shown = _difference_plot(facts)
-    best = board.best_possible
-    if best is not None and board.qualities:
-        regrets = {name: {"regret": best - total} for name, total in board.totals.items()}
-        title = "Regret: what is still to be had"
-        shown.append(regret_plot(title, regrets, facts.focus, board.measure))
-    return shown
-
-
-def _difference_plot(facts: Facts) -> list[plots.Plot]:
-    """What decides of each method minus that of one of them; ties are hollow."""
+    """Paired differences to what ranks today, or else to the best; ties are hollow."""
     board, measure = facts.board, facts.board.measure
     fine = [entry for entry in board.entries if entry.quality is not None]
     if len(fine) < 2:
@@ -68,89 +52,21 @@ def _difference_plot(facts: Facts) -> list[plots.Plot]:
             x={"title": f"{measure} − that of {base.name}", "tickformat": "+.3~f"},
             y={**plots.ROWS, "showgrid": True},
             height=120 + plots.ROW * len(gaps),
-            wide=board.best_possible is None,
+            wide=True,
             shapes=[plots.upright(0, color=plots.INK)],
         )
     ]
 
 
-def regret_plot(
-    title: str,
-    regrets: Mapping[str, Mapping[str, float]],
-    focus: str | None = None,
-    measure: str = "AUC-sum",
-) -> plots.Plot:
-    """Draw each method's regret in each world, a row per method, on a log scale.
-
-    Args:
-        title: Above the chart.
-        regrets: By method, in order, and world; a method may lack a world.
-        focus: The method that stands out.
-        measure: What is below its ceiling.
-    """
-    worlds = list(dict.fromkeys(world for found in regrets.values() for world in found))
-    shown = {m: {w: max(r, _LEAST) for w, r in found.items()} for m, found in regrets.items()}
-    every = [regret for found in shown.values() for regret in found.values()]
-    alone = len(worlds) == 1
-    data = [_stems(shown, min(every) / 2 if alone else None)]
-    data += [_regrets(shown, world, place, focus, alone) for place, world in enumerate(worlds)]
-    rows = [(method, *(found.get(w) for w in worlds)) for method, found in shown.items()]
-    columns = ("regret",) if alone else tuple(worlds)
-    # A text behind the last dot takes a decade.
-    ends = [log10(min(every) / 2), log10(max(every) * (12 if alone else 2))]
-    scale = {"type": "log", "range": ends, "dtick": 1, "tickformat": ".6~f"}
-    return plots.plot(
-        "regret",
-        title,
-        data,
-        table_of(("method", *columns), rows, dict.fromkeys(columns, ".5f")),
-        x={"title": f"regret in {measure} (log)", **scale},
-        y={**plots.ROWS, "showgrid": not alone},
-        height=140 + plots.ROW * len(shown),
-        wide=not alone,
-        showlegend=not alone,
-    )
-
-
-def _stems(shown: Mapping[str, Mapping[str, float]], start: float | None) -> dict[str, Any]:
-    """Return a thin line per method, from its least regret or from a start to its largest."""
-    ends = {m: (start or min(f.values()), max(f.values())) for m, f in shown.items() if f}
-    x = [v for low, high in ends.values() for v in (low, high, None)]
-    y = [v for method in ends for v in (method, method, None)]
-    thin = {"color": plots.MUTED, "width": 1}
-    return plots.scatter("", x, y, "", "lines", line=thin, hoverinfo="skip", showlegend=False)
-
-
-def _regrets(
-    shown: Mapping[str, Mapping[str, float]], world: str, place: int, focus: str | None, alone: bool
-) -> dict[str, Any]:
-    found = {method: each[world] for method, each in shown.items() if world in each}
-    marker: dict[str, Any] = {
-        "size": 11,
-        "color": [plots.ACCENT if m == focus else plots.INK for m in found],
-    }
-    if not alone:
-        symbol = _SYMBOLS[place % len(_SYMBOLS)]
-        marker = {"size": 10, "color": plots.PALETTE[place % len(plots.PALETTE)], "symbol": symbol}
-    return plots.scatter(
-        world,
-        list(found.values()),
-        list(found),
-        f"%{{y}}<br>{world} %{{x:.4f}}",
-        "markers+text" if alone else "markers",
-        marker=marker,
-        text=[f"{regret:.4f}" for regret in found.values()],
-        textposition="middle right",
-    )
-
-
 def auc_plots(facts: Facts) -> list[plots.Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
     board = facts.board
-    found = {e.name: e.intervals for e in board.entries if e.quality is not None}
+    intervals = {e.name: e.intervals for e in board.entries if e.quality is not None}
     areas: dict[str, dict[str, tuple[float, ...]]] = {}
     for o in board.objectives:
-        areas[o] = {n: (each[o].estimate, each[o].low, each[o].high) for n, each in found.items()}
+        areas[o] = {
+            n: (each[o].estimate, each[o].low, each[o].high) for n, each in intervals.items()
+        }
         if o in board.upstream:
             alone = board.upstream[o].decisive(board.criterion)
             label, exact = alone.auc[o], alone.areas[o]
@@ -168,7 +84,7 @@ def auc_bars(
     titles: Mapping[str, str] | None = None,
 ) -> list[plots.Plot]:
     """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
-    every = [value for each in areas.values() for found in each.values() for value in found]
+    every = [value for each in areas.values() for ends in each.values() for value in ends]
     known = [value for value in every if value == value]
     ends = [min([0.5, *known]) - 0.01, max([0.5, *known]) + 0.01]
     columns = ("AUC", "low", "high")
@@ -176,17 +92,17 @@ def auc_bars(
         plots.plot(
             f"{name}-{objective}",
             (titles or {}).get(objective, objective),
-            [_auc_bars(found, focus)],
+            [_auc_bars(entries, focus)],
             table_of(
                 ("method", *columns),
-                [(each, *values) for each, values in found.items()],
+                [(each, *values) for each, values in entries.items()],
                 dict.fromkeys(columns, ".4f"),
             ),
             x={"title": "AUC (½ is chance)", "range": ends},
             y=plots.ROWS,
-            height=100 + plots.ROW * len(found),
+            height=100 + plots.ROW * len(entries),
         )
-        for objective, found in areas.items()
+        for objective, entries in areas.items()
     ]
 
 

@@ -39,8 +39,8 @@ def response_panels(
         return []
     by_objective = zip(*curves.values(), strict=True)
     return [
-        _response(objective, dict(zip(curves, found, strict=True)), looks)
-        for objective, found in zip(objectives, by_objective, strict=True)
+        _response(objective, dict(zip(curves, drawn, strict=True)), looks)
+        for objective, drawn in zip(objectives, by_objective, strict=True)
     ]
 
 

@@ -32,10 +32,10 @@ def tradeoff_plots(facts: Facts) -> list[Plot]:
     def marks(first: str, second: str) -> Iterator[dict[str, Any]]:
         return _marks(facts, first, second)
 
-    found = facts.frontier
-    if found is None:
+    reached = facts.frontier
+    if reached is None:
         return []
-    return front_plots(found, found.auc, "AUC", "frontier", _MOST_PAIRS, marks)
+    return front_plots(reached, reached.decisive, "AUC", "frontier", _MOST_PAIRS, marks)
 
 
 def _marks(facts: Facts, first: str, second: str) -> Iterator[dict[str, Any]]:
@@ -43,11 +43,12 @@ def _marks(facts: Facts, first: str, second: str) -> Iterator[dict[str, Any]]:
     areas = f"AUC {hover_text(first)} %{{x:.4f}}<br>AUC {hover_text(second)} %{{y:.4f}}"
     for name, look in method_styles(facts).items():
         quality = facts.board.qualities[name]
+        areas_of = quality.decisive.areas
         counts = "ranks today" if name == TODAY else _counts(quality, first, second)
         yield scatter(
             name,
-            [quality.areas[first]],
-            [quality.areas[second]],
+            [areas_of[first]],
+            [areas_of[second]],
             f"{hover_text(name)}<br>{areas}<br>{counts}",
             meta=name,
             marker={"size": 10, "color": look["color"], "symbol": _MARKS[look["dash"]][0]},

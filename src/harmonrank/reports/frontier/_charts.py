@@ -67,7 +67,7 @@ def _plot(
     hover = f"{what} {hover_text(first)} %{{x:.4f}}<br>{what} {hover_text(second)} %{{y:.4f}}"
     figures, signs = front.figures[:, pair], frontier.signs[pair]
     data = [_edge(REACHED, figures, signs, {"color": ACCENT})]
-    if front is frontier.auc and frontier.best is not None:
+    if front is frontier.decisive and frontier.best is not None:
         best = {"color": PALETTE[1], "dash": "dash"}
         data.insert(0, _edge(BEST, frontier.best.figures[:, pair], signs, best))
     data += [

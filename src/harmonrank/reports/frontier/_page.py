@@ -53,7 +53,7 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
 def _cards(frontier: Frontier) -> list[Card]:
     front = frontier.decisive
     volume = "–" if front.volume is None else f"{front.volume:.3g}"
-    best = None if frontier.best is None or frontier.within else frontier.best.volume
+    best = None if frontier.best is None else frontier.best.volume
     possible = volume_words(frontier) if best is None else f"of at best {best:.3g}"
     today: list[Card] = []
     if frontier.today is not None:
@@ -73,15 +73,15 @@ def _cards(frontier: Frontier) -> list[Card]:
 def _picks(frontier: Frontier) -> dict[str, str]:
     """Return what is said of each point when it is picked."""
     named, areas = frontier.listed(), frontier.decisive.figures
-    found = {}
+    picks = {}
     for number, weights in enumerate(frontier.weights.tolist()):
         figures = zip(frontier.names, weights, areas[number], areas[number] - areas[0], strict=True)
         parts = [
             f"{n} {w + 0.0:.2f} → AUC {area:.4f} ({moved:+.4f})" for n, w, area, moved in figures
         ]
         what = f" ({named[number]})" if named.get(number) else ""
-        found[str(number)] = (
+        picks[str(number)] = (
             f"Point {number}{what}: {'; '.join(parts)}. Sum {frontier.sums[number]:.4f}. "
             f"To keep it: --save NAME --choose {number}"
         )
-    return found
+    return picks

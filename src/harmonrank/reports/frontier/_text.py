@@ -57,25 +57,31 @@ def frontier_table(frontier: Frontier, chosen: int | None = None) -> Table:
 
 def floor_table(frontier: Frontier) -> Table | None:
     """Return a row per floor: how far above it the point is, and what keeping it costs."""
-    guarded, today = frontier.guarded, frontier.decisive.today
+    guarded = frontier.guarded
     if guarded is None:
         return None
+    figures = {
+        "today": guarded.today,
+        "now": guarded.current.figures,
+        "there": guarded.point.figures,
+    }
+    known = {title: each.tolist() for title, each in figures.items() if each is not None}
     columns = (
         Column("floor"),
-        *[Column("AUC today", ".4f")] * (today is not None),
-        Column("AUC now", ".4f"),
-        Column("AUC there", ".4f"),
-        Column("above the floor, with margin", "+.4f", widest=15),
+        *(Column(title, ".4f") for title in known),
+        Column("above, with margin", "+.4f", widest=11),
         Column("price", ".3f"),
     )
-    known = [
-        each for each in (today, guarded.current.areas, guarded.point.areas) if each is not None
-    ]
-    rows = []
-    for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
-        areas = [float(each[guarded.names.index(floor.objective)]) for each in known]
-        rows.append((str(floor), *areas, slack, guarded.prices.get(floor.objective)))
+    rows = zip(
+        map(str, guarded.floors),
+        *known.values(),
+        guarded.point.slack.tolist(),
+        (guarded.prices.get(floor.objective) for floor in guarded.floors),
+        strict=True,
+    )
     note = f"AUC {guarded.where}. Price: what the sum gains per unit by which a floor is lowered."
+    if any(floor.k is not None for floor in guarded.floors):
+        note += " name@K: events per request among its first K."
     return Table(columns, tuple(rows), notes=(note,))
 
 
@@ -110,17 +116,15 @@ def volume_words(frontier: Frontier) -> str:
     """Return the hypervolumes in one sentence."""
     if frontier.auc.volume is None:
         return "Hypervolume is measured up to five objectives."
-    whole = f"AUC over all rows {frontier.auc.volume:.3g}"
-    if frontier.best is not None and frontier.best.volume is not None:
-        whole = f"{whole} of at best {frontier.best.volume:.3g}"
-    others = {
+    fronts = {
         "AUC within requests": frontier.request_auc,
+        "AUC over all rows": frontier.auc,
         f"events at {frontier.k}": frontier.events,
     }
-    parts = [
-        f"{name} {front.volume:.3g}"
-        for name, front in others.items()
-        if front is not None and front.volume is not None
-    ]
-    parts.insert(int(frontier.within), whole)
+    parts = []
+    for name, front in fronts.items():
+        if front is not None and front.volume is not None:
+            parts.append(f"{name} {front.volume:.3g}")
+            if front is frontier.decisive and frontier.best is not None:
+                parts[-1] += f" of at best {frontier.best.volume:.3g}"
     return f"Hypervolume above chance: {', '.join(parts)}."

@@ -86,14 +86,14 @@ def _quality_plot(history: StreamHistory, key: str, title: str, name: str | None
     data += _line("each batch", [t for t, _ in single], [v for _, v in single])
     # What is exact has no chance in it, so that each batch can be told by itself.
     exact = {n: [getattr(own, n) for _, _, own in told] for n in ("exact", "ceiling")}
-    extra = {n: found for n, found in exact.items() if None not in found}
-    for line_name, found in extra.items():
-        data += _line(line_name, times, found)
+    extra = {n: series for n, series in exact.items() if None not in series}
+    for line_name, series in extra.items():
+        data += _line(line_name, times, series)
     # A small chart has no room for what every batch has.
     kinds = ("published", "recalibrated", "refused") if wide else ("recalibrated", "refused")
     data += _line("window", times, values) + line_marks(history, times, values, kinds)
     rows = [
-        (shown_time(b.end), b.rows, w.value, *w.ends, *(found[i] for found in extra.values()))
+        (shown_time(b.end), b.rows, w.value, *w.ends, *(series[i] for series in extra.values()))
         for i, (b, w, _) in enumerate(told)
     ]
     columns = ("until (UTC)", "rows", title, "from", "to", *extra)
@@ -136,8 +136,8 @@ def drift_plots(history: StreamHistory) -> list[Plot]:
         return []
     times, changes = [interval.end for interval in measured], upright_lines(history)["shapes"]
     moves = {name: [i.moves.get(name) for i in measured] for name in measured[-1].moves}
-    psi = {n: [None if m is None else m.psi for m in found] for n, found in moves.items()}
-    offset = {n: [None if m is None else m.offset for m in found] for n, found in moves.items()}
+    psi = {n: [None if m is None else m.psi for m in each] for n, each in moves.items()}
+    offset = {n: [None if m is None else m.offset for m in each] for n, each in moves.items()}
     shapes = [*changes, level(PSI_MOVED, "dash"), level(PSI_DRIFTED, "dash")]
     words = ("psi", "Population stability index", "PSI (no unit)")
     index = _series_plot(history, *words, times, psi, digits=".3f", shapes=shapes)
@@ -180,7 +180,7 @@ def pace_plots(history: StreamHistory) -> list[Plot]:
         return _series_plot(history, key, title, unit, times, series, **look)
 
     speed = {"rows per second": [batch.rows_per_second for batch in batches]}
-    found = [
+    charts = [
         drawn("rows", "Labelled rows", "rows per interval", {"rows": [b.rows for b in batches]}),
         drawn("speed", "Speed", "rows per second", speed),
     ]
@@ -188,11 +188,11 @@ def pace_plots(history: StreamHistory) -> list[Plot]:
     if any(lag is not None for lag in lags):
         unit, seconds = _unit(max(lag for lag in lags if lag is not None))
         scaled = {"lag": [None if lag is None else lag / seconds for lag in lags]}
-        found.append(drawn("lag", "Lag", unit, scaled, digits=".3g"))
+        charts.append(drawn("lag", "Lag", unit, scaled, digits=".3g"))
     aside = {name: [b.aside.get(name, 0) for b in batches] for name in batches[-1].aside}
     if aside:
-        found.append(drawn("aside", "Set aside", "events so far", aside, showlegend=True))
-    return found
+        charts.append(drawn("aside", "Set aside", "events so far", aside, showlegend=True))
+    return charts
 
 
 def _unit(longest: float) -> tuple[str, float]:
@@ -202,7 +202,7 @@ def _unit(longest: float) -> tuple[str, float]:
 
 def learner_plots(history: StreamHistory) -> list[Plot]:
     """Draw the facts of the learner that change with time."""
-    found, batches = [], history.batches
+    charts, batches = [], history.batches
     facts = batches[-1].learner if batches else {}
     for fact in (name for name in facts if name != "learned_rows"):
         values = [batch.learner.get(fact) for batch in batches]
@@ -211,5 +211,5 @@ def learner_plots(history: StreamHistory) -> list[Plot]:
             name, times = fact.replace("_", " "), [batch.end for batch in batches]
             title = f"{name[:1].upper()}{name[1:]}"
             key, series = f"learner-{fact}", {name: numbers}
-            found.append(_series_plot(history, key, title, name, times, series, digits=",.4g"))
-    return found
+            charts.append(_series_plot(history, key, title, name, times, series, digits=",.4g"))
+    return charts

@@ -29,13 +29,13 @@ class StreamHistory:
 
     def within_requests(self) -> Self:
         """Return the same history by AUCs within requests, where they are known."""
-        found = [
+        batches = [
             structs.replace(
                 b, window=b.window and b.window.requests, batch=b.batch and b.batch.requests
             )
             for b in self.batches
         ]
-        return replace(self, batches=found)
+        return replace(self, batches=batches)
 
     def scored(self) -> "Iterator[tuple[BatchLearned, QualityFacts]]":
         """Yield the batches that a model had scored, and the quality of the window then."""
@@ -46,8 +46,10 @@ class StreamHistory:
     def offers(self) -> "list[tuple[datetime, Publication]]":
         """Return every version that was offered to the registry, and when, in order."""
         records: list[IntervalCompleted | BatchLearned] = [*self.intervals, *self.batches]
-        found = [(record.end, record.version) for record in records if record.version is not None]
-        return sorted(found, key=lambda pair: pair[1].version)
+        versions = [
+            (record.end, record.version) for record in records if record.version is not None
+        ]
+        return sorted(versions, key=lambda pair: pair[1].version)
 
     def ends(self) -> list[datetime]:
         """Return the end of every interval, of both kinds of records."""

@@ -49,7 +49,7 @@ def line_marks(
     kinds: Sequence[str] = tuple(KINDS),
 ) -> list[dict[str, Any]]:
     """Return marks of versions on a line through some values; before it there is no place."""
-    found = []
+    marks = []
     for kind in kinds:
         color, symbol, size, _ = KINDS[kind]
         spots = [
@@ -58,7 +58,7 @@ def line_marks(
             if kind_of(version) == kind and (place := bisect_right(times, time)) > 0
         ]
         if spots:
-            found.append(
+            marks.append(
                 scatter(
                     kind,
                     [milliseconds(time) for time, _, _ in spots],
@@ -69,7 +69,7 @@ def line_marks(
                     marker={"color": color, "symbol": symbol, "size": size},
                 )
             )
-    return found
+    return marks
 
 
 def _words(version: "Publication") -> str:
