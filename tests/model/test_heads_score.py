@@ -11,7 +11,7 @@ from harmonrank.model.linear.head_columns import GROUPS, HeadColumns
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import Residual, residual_shapes, surface_pairs
+from harmonrank.model.terms.residual import FINE_KNOTS, Residual, residual_shapes, surface_pairs
 from harmonrank.support.logistic import score_logit
 from harmonrank.support.threads import limited_threads
 
@@ -33,7 +33,10 @@ def drawn(M, rows=3_000, seed=0):
 
 
 def heads_of(M, used):
-    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none."""
+    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none.
+
+    Curves are fine where it says so.
+    """
     rng = np.random.default_rng(1)
     logits, codes, labels = drawn(M, rows=20_000)
     coordinate = fit_coordinate(logits, labels)
@@ -45,6 +48,8 @@ def heads_of(M, used):
         there = rng.random((2, M, 99)) < np.linspace(0, 0.7, M)[:, None]
         arrays["curve"] *= there[0, :, : 2 * M + 1, None]
         arrays["surface"] *= there[1, :, : len(surface_pairs(M)), None, None]
+    elif used == "fine":
+        arrays["curve"] = 0.2 * rng.normal(size=(M, 2 * M + 1, FINE_KNOTS))
     elif used != "all":
         arrays["curve"][:, M:] = arrays["surface"][:, M * (M - 1) // 2 :] = 0
     if used == "none":
@@ -54,7 +59,7 @@ def heads_of(M, used):
     return Heads(coordinate, density, SLOTS, theta, np.ones(len(GROUPS)), np.zeros(4), residual)
 
 
-@pytest.mark.parametrize("used", ["none", "scores", "few", "all"])
+@pytest.mark.parametrize("used", ["none", "scores", "few", "all", "fine"])
 @pytest.mark.parametrize("M", [1, 3, 8, 9])
 def test_tables_score_as_the_definition_says(M, used):
     heads = heads_of(M, used)
@@ -69,7 +74,7 @@ def test_tables_score_as_the_definition_says(M, used):
     np.testing.assert_allclose(fused, expected @ effective, **tolerance)
 
 
-@pytest.mark.parametrize("used", ["none", "scores", "few", "all"])
+@pytest.mark.parametrize("used", ["none", "scores", "few", "all", "fine"])
 def test_scores_do_not_depend_on_the_other_rows(used):
     scorer, effective = HeadScorer(heads_of(5, used)), np.linspace(1, 2, 5)
     logits, codes, _ = drawn(5, rows=5_000, seed=3)

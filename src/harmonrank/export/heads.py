@@ -20,7 +20,6 @@ from harmonrank.model.linear.head_columns import INTERCEPT, SHARED, HeadColumns
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.heads_tables import HeadTables
 from harmonrank.model.terms.residual import (
-    CURVE_KNOTS,
     NEAR,
     SURFACE_KNOTS,
     context_pairs,
@@ -253,7 +252,7 @@ def _place(v: Value, low: Any, per_unit: Any, knots: int) -> Value:
 
 def _curves(v: Value, curved: np.ndarray, low: Any, per_unit: Any, table: np.ndarray) -> Value:
     """Return the sum of all curves, (rows, M), of a (curves, knots, M) table."""
-    place = _place(v.columns(curved), low[curved], per_unit[curved], CURVE_KNOTS)
+    place = _place(v.columns(curved), low[curved], per_unit[curved], table.shape[1])
     return between(place, table).sum(1)
 
 
