@@ -176,7 +176,7 @@ class Residual:
     @property
     def knots(self) -> int:
         """How many knots each curve has."""
-        return self.curve.shape[2]
+        return int(self.curve.shape[2])
 
     @property
     def curved(self) -> np.ndarray:
