@@ -228,6 +228,20 @@ def test_fractions_and_columns_without_a_value_are_context_too(tmp_path):
     check_equal(session, model, rows)
 
 
+def test_whole_numbers_that_are_cut_into_parts_are_given_as_fractions(tmp_path):
+    def changed(rows):
+        hours = (rows["p_like"] * 3000).cast(pl.Int64)
+        likes = np.random.default_rng(0).random(rows.height) < 0.5 + 0.4 * np.sin(
+            hours.to_numpy() / 500
+        )
+        return rows.with_columns(hour=hours, like=pl.Series(likes.astype(np.uint8)))
+
+    model, rows = hr.HarmonRank().fit(changed(planted(6000)), SCHEMA), changed(planted(seed=2))
+    session = exported(model, tmp_path)
+    assert [one.type for one in session.get_inputs()][2:] == ["tensor(double)", "tensor(string)"]
+    check_equal(session, model, rows.with_columns(pl.col("hour").cast(pl.Float64)))
+
+
 @pytest.mark.parametrize("method", [hr.HarmonRank(), ClosedForm()], ids=lambda method: method.name)
 def test_one_objective_and_no_context(method, tmp_path):
     model = method.fit(planted(), hr.Schema({"buy": "p_buy"}))
