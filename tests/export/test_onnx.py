@@ -15,6 +15,7 @@ from harmonrank.fusion import METHODS
 from harmonrank.fusion.baselines.closed_form import ClosedForm
 from harmonrank.fusion.baselines.formula_search import FormulaGrid
 from harmonrank.fusion.method import changed
+from harmonrank.model.terms.residual import CURVE_KNOTS, FINE_KNOTS
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.support import UsageError
 from harmonrank.support.errors import ExportError
@@ -157,14 +158,15 @@ def test_an_isotonic_calibration_is_exported(tmp_path):
     check_equal(exported(model, tmp_path), model, strange(planted(300, seed=2)))
 
 
-def with_everything(model):
+def with_everything(model, knots=CURVE_KNOTS):
     """Return the default with all curves and surfaces, and a bent coordinate of one score."""
     heads, rng = model.state.heads, np.random.default_rng(0)
     result = heads.residual
     drawn = {
         name: 0.2 * rng.normal(size=getattr(result, name).shape)
-        for name in ("linear", "value", "curve", "slope", "surface", "pair")
+        for name in ("linear", "value", "slope", "surface", "pair")
     }
+    drawn["curve"] = 0.2 * rng.normal(size=(*result.curve.shape[:2], knots))
     residual = replace(result, **drawn, low=result.low * 0 - 2.0, high=result.high * 0 + 2.0)
     table = heads.coordinate.table.copy()
     table[0] = np.sort(rng.normal(size=table.shape[1]))
@@ -174,8 +176,9 @@ def with_everything(model):
     return changed(model, state=replace(model.state, heads=heads))
 
 
-def test_curves_surfaces_and_bent_coordinates_are_exported(tmp_path):
-    model = with_everything(quick("harmonrank"))
+@pytest.mark.parametrize("knots", [CURVE_KNOTS, FINE_KNOTS])
+def test_curves_surfaces_and_bent_coordinates_are_exported(knots, tmp_path):
+    model = with_everything(quick("harmonrank"), knots)
     check_equal(exported(model, tmp_path), model, strange(planted(500, seed=2)))
 
 
@@ -213,6 +216,20 @@ def test_fractions_and_columns_without_a_value_are_context_too(tmp_path):
     session = exported(model, tmp_path)
     assert [one.type for one in session.get_inputs()][2:] == ["tensor(string)", "tensor(double)"]
     check_equal(session, model, rows)
+
+
+def test_whole_numbers_that_are_cut_into_parts_are_given_as_fractions(tmp_path):
+    def changed(rows):
+        hours = (rows["p_like"] * 3000).cast(pl.Int64)
+        likes = np.random.default_rng(0).random(rows.height) < 0.5 + 0.4 * np.sin(
+            hours.to_numpy() / 500
+        )
+        return rows.with_columns(hour=hours, like=pl.Series(likes.astype(np.uint8)))
+
+    model, rows = hr.HarmonRank().fit(changed(planted(6000)), SCHEMA), changed(planted(seed=2))
+    session = exported(model, tmp_path)
+    assert [one.type for one in session.get_inputs()][2:] == ["tensor(double)", "tensor(string)"]
+    check_equal(session, model, rows.with_columns(pl.col("hour").cast(pl.Float64)))
 
 
 @pytest.mark.parametrize("method", [hr.HarmonRank(), ClosedForm()], ids=lambda method: method.name)

@@ -11,7 +11,7 @@ from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import GROUPS
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import residual_shapes, surface_pairs
+from harmonrank.model.terms.residual import FINE_KNOTS, residual_shapes, surface_pairs
 from harmonrank.support import limited_threads, score_logit
 
 SLOTS = (4, 3)
@@ -32,7 +32,10 @@ def drawn(M, rows=3_000, seed=0):
 
 
 def heads_of(M, used):
-    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none."""
+    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none.
+
+    Curves are fine where it says so.
+    """
     rng = np.random.default_rng(1)
     logits, codes, labels = drawn(M, rows=20_000)
     coordinate = fit_coordinate(logits, labels)
@@ -44,6 +47,8 @@ def heads_of(M, used):
         there = rng.random((2, M, 99)) < np.linspace(0, 0.7, M)[:, None]
         arrays["curve"] *= there[0, :, : 2 * M + 1, None]
         arrays["surface"] *= there[1, :, : len(surface_pairs(M)), None, None]
+    elif used == "fine":
+        arrays["curve"] = 0.2 * rng.normal(size=(M, 2 * M + 1, FINE_KNOTS))
     elif used != "all":
         arrays["curve"][:, M:] = arrays["surface"][:, M * (M - 1) // 2 :] = 0
     if used == "none":
@@ -53,7 +58,7 @@ def heads_of(M, used):
     return Heads(coordinate, density, SLOTS, theta, np.ones(len(GROUPS)), np.zeros(4), residual)
 
 
-@pytest.mark.parametrize("used", ["none", "scores", "few", "all"])
+@pytest.mark.parametrize("used", ["none", "scores", "few", "all", "fine"])
 @pytest.mark.parametrize("M", [1, 3, 8, 9])
 def test_tables_score_as_the_definition_says(M, used):
     heads = heads_of(M, used)
@@ -68,7 +73,7 @@ def test_tables_score_as_the_definition_says(M, used):
     np.testing.assert_allclose(fused, expected @ effective, **tolerance)
 
 
-@pytest.mark.parametrize("used", ["none", "scores", "few", "all"])
+@pytest.mark.parametrize("used", ["none", "scores", "few", "all", "fine"])
 def test_scores_do_not_depend_on_the_other_rows(used):
     scorer, effective = HeadScorer(heads_of(5, used)), np.linspace(1, 2, 5)
     logits, codes, _ = drawn(5, rows=5_000, seed=3)

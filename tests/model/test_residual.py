@@ -8,13 +8,27 @@ from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.linear.heads_sums import periods_of
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import inputs_of, residual_sizes
+from harmonrank.model.terms.residual import (
+    CURVE_KNOTS,
+    FINE_KNOTS,
+    REFINED,
+    inputs_of,
+    residual_sizes,
+)
 from harmonrank.model.terms.residual_blocks import Look
 from harmonrank.model.terms.residual_fit import _dispersions
-from harmonrank.model.terms.residual_kernels import CURVE, SURFACE
-from harmonrank.model.terms.residual_sums import PAIR, VALUE, ResidualRows, blocks_of, groups_of
+from harmonrank.model.terms.residual_kernels import CURVE, FINE, SURFACE
+from harmonrank.model.terms.residual_sums import (
+    KINDS,
+    PAIR,
+    VALUE,
+    ResidualRows,
+    blocks_of,
+    groups_of,
+)
 from harmonrank.support import limited_threads
-from harmonrank.support.storage.stored import declared, stored
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.stored import declared, restored, stored
 
 SLOTS = (4, 3)
 
@@ -46,6 +60,12 @@ def fold(u, codes):
     return np.outer(-2.5 * np.maximum(u[:, 2] - 0.5, 0.0), [0.0, 0.0, 1.0])
 
 
+def bands(u, codes):
+    """Chances are high in four narrow ranges of a score."""
+    inside = (np.abs(u[:, :1] - np.array([-1.3, -0.4, 0.3, 1.1])) < 0.06).any(axis=1)
+    return np.outer(2.0 * inside, [1.0, 0.0, 0.0])
+
+
 def by_context(u, codes):
     return np.outer(np.array([-0.8, 0.0, 0.4, 0.9])[codes[:, 0]] * u[:, 1], [0.0, 0.0, 1.0])
 
@@ -70,7 +90,7 @@ def without(heads):
     return replace(heads, residual=Residual.none(3, SLOTS))
 
 
-@pytest.mark.parametrize("bend", [product, fold, by_context, cells])
+@pytest.mark.parametrize("bend", [product, fold, bands, by_context, cells])
 def test_residual_finds_what_linear_heads_miss(bend):
     logits, codes, labels, _ = drawn(bend)
     heads = fit_heads(logits, codes, SLOTS, labels)
@@ -86,6 +106,32 @@ def test_residual_does_no_harm_where_there_is_nothing_to_find(seed):
     logits, codes, _, truth = drawn(nothing, seed=1)
     linear = excess(without(heads), logits, codes, truth)
     assert excess(heads, logits, codes, truth) < linear + 0.05
+
+
+def test_what_is_narrower_than_knots_are_apart_has_a_fine_curve_in_its_head_alone():
+    logits, codes, labels, _ = drawn(bands)
+    result = fit_heads(logits, codes, SLOTS, labels).residual
+    assert result.knots == FINE_KNOTS
+    # The other heads have what is straight between coarse knots, or nothing.
+    coarse = result.curve[1:, :, :: (FINE_KNOTS - 1) // (CURVE_KNOTS - 1)]
+    np.testing.assert_allclose(result.curve[1:], coarse @ REFINED.T, atol=1e-12)
+    inside = result.curve[0, 0].max() - np.median(result.curve[0, 0])
+    assert 1.0 < inside < 3.0
+
+
+@pytest.mark.parametrize("bend", [nothing, product, fold, by_context, cells])
+def test_smooth_effects_have_no_fine_curve(bend):
+    logits, codes, labels, _ = drawn(bend)
+    assert fit_heads(logits, codes, SLOTS, labels).residual.knots == CURVE_KNOTS
+
+
+def test_fine_curves_are_stored_and_those_with_other_knots_are_refused():
+    none = Residual.none(3, SLOTS)
+    fine = replace(none, curve=np.ones((3, 7, FINE_KNOTS)))
+    parts, arrays = stored(fine)
+    np.testing.assert_array_equal(restored(Residual, parts, arrays).curve, fine.curve)
+    with pytest.raises(DataError, match="16 or 121 knots, got 17"):
+        restored(Residual, parts, {**arrays, "curve": np.ones((3, 7, 17))})
 
 
 def test_an_effect_that_turns_around_is_not_admitted():
@@ -178,7 +224,7 @@ def test_more_heads_than_a_vector_holds_are_scored_alike():
     np.testing.assert_allclose(found, sigmoid(heads.logits(u, codes)), atol=1e-6)
 
 
-def test_gradient_and_curvature_match_brute_force(bent):
+def test_gradient_and_curvature_match_brute_force():
     rng = np.random.default_rng(3)
     rows, M = 400, 3
     codes = np.stack([rng.integers(0, s, rows) for s in SLOTS], axis=1)
@@ -198,14 +244,16 @@ def test_gradient_and_curvature_match_brute_force(bent):
 
     def residual(theta):
         """Put the coefficients of head 1 where the definition looks for them."""
-        names = ("value", "curve", "slope", "surface", "pair")
         none = Residual.none(M, SLOTS)
-        arrays = {name: getattr(none, name).copy() for name in ("linear", *names)}
+        names = [field.name for field in fields(Residual)][3:]
+        arrays = {name: getattr(none, name).copy() for name in names}
+        arrays["fine"] = np.zeros((M, 2 * M + 1, FINE_KNOTS))
         arrays["linear"][1], start = theta[: 2 + M], 2 + M
         for group in groups:
-            flat = arrays[names[group.kind]].reshape(M, -1)
+            flat = arrays[KINDS[group.kind]].reshape(M, -1)
             flat[1, group.first : group.first + group.size] = theta[start : start + group.size]
             start += group.size
+        arrays["curve"] = arrays["curve"] @ REFINED.T + arrays.pop("fine")
         return replace(none, low=low, high=high, **arrays)
 
     def logit(theta):
@@ -233,7 +281,8 @@ def test_gradient_and_curvature_match_brute_force(bent):
     start = 2 + M
     for group, block in zip(groups, blocks_of(groups, data.bands(groups, every, 1.0)), strict=True):
         part = curvature[start : start + group.size, start : start + group.size]
-        whole = block.reshape(part.shape) if group.kind in (CURVE, SURFACE) else np.diag(block)
+        bent = group.kind in (CURVE, FINE, SURFACE)
+        whole = block.reshape(part.shape) if bent else np.diag(block)
         np.testing.assert_allclose(whole, part, atol=1e-9)
         start += group.size
 
@@ -300,6 +349,7 @@ def test_counts_tell_how_many_groups_each_head_has(bent):
 
 def test_declared_arrays_are_those_of_the_residual(bent):
     parts = stored(bent.residual)[0]
-    for name, array in declared(Residual, parts, residual_sizes(3, SLOTS)).items():
+    sizes = {**residual_sizes(3, SLOTS), "knots": CURVE_KNOTS}
+    for name, array in declared(Residual, parts, sizes).items():
         assert getattr(bent.residual, name).shape == array.shape
         array.check(name, getattr(bent.residual, name))

@@ -224,7 +224,11 @@ class ContextEncoder:
 
     @classmethod
     def of_counts(
-        cls, counts: Sequence["Counts"], frame: pl.DataFrame, most_values: int = _MOST_VALUES
+        cls,
+        counts: Sequence["Counts"],
+        frame: pl.DataFrame,
+        most_values: int = _MOST_VALUES,
+        ordered: Sequence[str] = (),
     ) -> Self:
         """Learn from how many rows have each value; of columns that are not counted, from a frame.
 
@@ -232,8 +236,12 @@ class ContextEncoder:
             counts: Of every column, as `value_counts` gives them; None of a column of fractions.
             frame: The rows of `drawn_rows`, which the quantiles of fractions are taken of.
             most_values: As for `fit`.
+            ordered: Columns of whole numbers that are cut into parts, as fractions are.
         """
-        pairs = zip(frame, counts, strict=True)
+        pairs = [
+            (series.cast(pl.Float64) if series.name in ordered else series, known)
+            for series, known in zip(frame, counts, strict=True)
+        ]
         return cls(tuple(_fit_feature(series, most_values, known) for series, known in pairs))
 
     def grown(self, frame: pl.DataFrame, most_values: int = _MOST_VALUES) -> Self:

@@ -17,7 +17,7 @@ from harmonrank.fusion import Method
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.heads_tables import HeadTables
-from harmonrank.model.terms.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS, surface_pairs
+from harmonrank.model.terms.residual import NEAR, SURFACE_KNOTS, surface_pairs
 from harmonrank.support.errors import UsageError
 
 _MOST_NUMBERS = 16_000_000  # A file of 128 MB; to make it takes some 2 GB.
@@ -125,7 +125,7 @@ def _place(v: Value, low: Any, per_unit: Any, knots: int) -> Value:
 
 def _curves(v: Value, curved: np.ndarray, low: Any, per_unit: Any, table: np.ndarray) -> Value:
     """Return the sum of all curves, (rows, M), of a (curves, knots, M) table."""
-    place = _place(v.columns(curved), low[curved], per_unit[curved], CURVE_KNOTS)
+    place = _place(v.columns(curved), low[curved], per_unit[curved], table.shape[1])
     return between(place, table).sum(1)
 
 

@@ -20,6 +20,7 @@ from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.data.rows.sum_tree import PartSum, SumTree
 from harmonrank.fusion.drift.reference import RECENT_ROWS
+from harmonrank.fusion.ordered import ordered_columns
 from harmonrank.fusion.quality.position_quality import PlaceSums
 from harmonrank.fusion.quality.upstream import MissingScores
 from harmonrank.support.errors import DataError, UsageError
@@ -154,7 +155,12 @@ class TrainingFacts:
 
     def encoder(self, most_values: int) -> ContextEncoder:
         """Return the encoder of the context, with the most frequent values of each column."""
-        return ContextEncoder.of_counts(self.sums.counts, self.wider.context, most_values)
+        counts, context = self.sums.counts, self.wider.context
+        ordered = ordered_columns(counts, self.drawn, most_values)
+        if ordered:
+            # Without fractions and grades no wider rows were drawn.
+            context = max(self.wider, self.drawn, key=lambda log: log.rows).context
+        return ContextEncoder.of_counts(counts, context, most_values, ordered)
 
     def unit(self, log: Log) -> Log:
         """Return rows of this log with the weights of a fit, mostly of mean 1 over all of them."""

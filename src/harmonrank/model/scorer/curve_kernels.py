@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.scorer.curves import CURVE_CELLS, HEADS, SURFACE_CELLS
+from harmonrank.model.scorer.curves import HEADS, SURFACE_CELLS
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.support.kernel import simd_function
 from harmonrank.support.simd import ROWS, SINGLES, item, pair_simd, put_simd, simd
 from harmonrank.support.simd_maths import folded, of_all, widened
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
-_CURVE_CELLS, _SURFACE_CELLS = np.float32(CURVE_CELLS), np.float32(SURFACE_CELLS)
-_LAST_CURVE, _LAST_SURFACE = np.int32(CURVE_CELLS - 1), np.int32(SURFACE_CELLS - 1)
-# Numbers of a cell, of a row of cells, and of a whole curve or surface.
-_CURVE_CELL, _CURVE = np.int32(2 * HEADS), CURVE_CELLS * 2 * HEADS
+_SURFACE_CELLS, _LAST_SURFACE = np.float32(SURFACE_CELLS), np.int32(SURFACE_CELLS - 1)
+# Numbers of a cell, of a row of cells, and of a whole surface.
+_CURVE_CELL = np.int32(2 * HEADS)
 _SURFACE_CELL, _SURFACE_ROW = np.int32(4 * HEADS), np.int32(SURFACE_CELLS * 4 * HEADS)
 _SURFACE = SURFACE_CELLS * SURFACE_CELLS * 4 * HEADS
 
@@ -30,12 +29,13 @@ def find_cells(inputs: int, curves: Any, room: Any) -> None:
     """Write where the cell of each input begins, and how far it is on the way through it."""
     low, per_unit, v, cell, share = curves.low, curves.per_unit, room.v, room.cell, room.share
     row, column, part = room.row, room.column, room.part
+    cells, last = np.float32(curves.cells), np.int32(curves.cells - 1)
     for i in range(inputs):
         own, pairs = slice(i * BLOCK, (i + 1) * BLOCK), slice(2 * i * BLOCK, 2 * (i + 1) * BLOCK)
         x, to, way = v[own], cell[own], share[pairs]
         for r in range(BLOCK):
-            fine = _bounded((x[r] - low[i]) * per_unit[i]) * _CURVE_CELLS
-            whole = _cell(fine, _LAST_CURVE)
+            fine = _bounded((x[r] - low[i]) * per_unit[i]) * cells
+            whole = _cell(fine, last)
             to[r] = whole * _CURVE_CELL
             way[2 * r], way[2 * r + 1] = _ONE, fine - np.float32(whole)
         above, beside, way = row[own], column[own], part[pairs]
@@ -69,11 +69,12 @@ def _add_curves(begin: int, end: int, n: int, curves: Any, room: Any) -> None:
     """Add the curves of four heads, two at a time."""
     curved, cells = curves.curved, curves.curve_cells
     cell, share, sums = room.cell, room.share, room.sums
+    size = curves.cells * 2 * HEADS
     for t in range(begin, end, 2):
-        i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
+        i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * size
         for r in range(n):
             total = simd(sums, r * SINGLES) + _curve(cells, start, cell, share, i + r)
-            total = total + _curve(cells, start + _CURVE, cell, share, j + r)
+            total = total + _curve(cells, start + size, cell, share, j + r)
             put_simd(sums, r * SINGLES, total)
 
 

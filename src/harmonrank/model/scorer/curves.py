@@ -6,7 +6,7 @@ four heads side by side: those of a surface are one cache line. Few heads have a
 with many come first, and four heads without one leave it out.
 """
 
-__all__ = ["CURVE_CELLS", "HEADS", "SURFACE_CELLS", "Curves"]
+__all__ = ["HEADS", "SURFACE_CELLS", "Curves"]
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from harmonrank.model.scorer.head_room import aligned
-from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, surface_pairs
+from harmonrank.model.terms.residual import SURFACE_KNOTS, Residual, surface_pairs
 
 HEADS = 4
 """How many heads are taken at once."""
-CURVE_CELLS, SURFACE_CELLS = CURVE_KNOTS - 1, SURFACE_KNOTS - 1
+SURFACE_CELLS = SURFACE_KNOTS - 1
 
 
 class Curves(NamedTuple):
@@ -28,6 +28,7 @@ class Curves(NamedTuple):
         low: First knot of each input.
         per_unit: One over its range.
         heads: The heads in the order of the tables.
+        cells: How many cells a curve has.
         curved: The input of each curve.
         curve_ends: Where the curves of each four heads end, after a 0.
         curve_cells: (curves, cells, heads, 2): a and b.
@@ -39,6 +40,7 @@ class Curves(NamedTuple):
     low: np.ndarray
     per_unit: np.ndarray
     heads: np.ndarray
+    cells: int
     curved: np.ndarray
     curve_ends: np.ndarray
     curve_cells: np.ndarray
@@ -59,6 +61,7 @@ class Curves(NamedTuple):
             found.low.astype(np.float32),
             (1 / (found.high - found.low)).astype(np.float32),
             heads,
+            found.knots - 1,
             curved,
             curve_ends,
             curves,

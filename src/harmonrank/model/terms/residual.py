@@ -19,12 +19,15 @@ Then eq. 7 of docs/default-method.md is
                + Σ_{f<g} pair_mfg(c_f, c_g)             (f) context × context
 
 Curves are straight between `CURVE_KNOTS` knots, surfaces bilinear between `SURFACE_KNOTS`² ones,
-both constant beyond the ends. A group that the evidence does not admit is zero.
+both constant beyond the ends. A group that the evidence does not admit is zero. Where it admits
+what a curve has between these knots, all curves are kept with `FINE_KNOTS`.
 """
 
 __all__ = [
     "CURVE_KNOTS",
+    "FINE_KNOTS",
     "NEAR",
+    "REFINED",
     "SURFACE_KNOTS",
     "Residual",
     "context_pairs",
@@ -40,11 +43,15 @@ from typing import Annotated
 
 import numpy as np
 
+from harmonrank.support.errors import DataError
 from harmonrank.support.storage.arrays import Array
 from harmonrank.support.storage.stored import declared
 
-CURVE_KNOTS = 16
+CURVE_KNOTS, FINE_KNOTS = 16, 121
 SURFACE_KNOTS = 7
+_PLACES = np.linspace(0, CURVE_KNOTS - 1, FINE_KNOTS)
+REFINED = np.maximum(0.0, 1.0 - np.abs(_PLACES[:, None] - np.arange(CURVE_KNOTS)))
+"""What a curve is at fine knots, of what it is at its own, (FINE_KNOTS, CURVE_KNOTS)."""
 NEAR = 0.1
 """Keeps the logarithm of a small distance within bounds."""
 # Features with more combinations than this have no table of pairs.
@@ -94,7 +101,7 @@ class Residual:
         low, high: (V,) first and last knot of each input.
         linear: (M, 2 + M): α, β, γ.
         value: (M, S).
-        curve: (M, V, CURVE_KNOTS).
+        curve: (M, V, CURVE_KNOTS), or FINE_KNOTS where some curve bends between these.
         slope: (M, M, S).
         surface: (M, pairs of inputs, SURFACE_KNOTS, SURFACE_KNOTS).
         pair: (M, cells): the tables of all pairs of features, one after the other.
@@ -105,10 +112,17 @@ class Residual:
     high: Annotated[np.ndarray, _bounded("inputs")]
     linear: Annotated[np.ndarray, _bounded("M", "linear")]
     value: Annotated[np.ndarray, _bounded("M", "slots")]
-    curve: Annotated[np.ndarray, _bounded("M", "inputs", CURVE_KNOTS)]
+    curve: Annotated[np.ndarray, _bounded("M", "inputs", "knots")]
     slope: Annotated[np.ndarray, _bounded("M", "M", "slots")]
     surface: Annotated[np.ndarray, _bounded("M", "surfaces", SURFACE_KNOTS, SURFACE_KNOTS)]
     pair: Annotated[np.ndarray, _bounded("M", "cells")]
+
+    def __post_init__(self) -> None:
+        """Refuse stored curves with other knots."""
+        if self.knots not in (CURVE_KNOTS, FINE_KNOTS):
+            raise DataError(
+                f"curves must have {CURVE_KNOTS} or {FINE_KNOTS} knots, got {self.knots}"
+            )
 
     @classmethod
     def none(cls, M: int, slots: tuple[int, ...]) -> "Residual":
@@ -130,7 +144,7 @@ class Residual:
         of_row = of_row.reshape(-1)
         total: np.ndarray = intercept[of_row] + self.linear[:, 1] * heads
         total += np.einsum("nmj,nj->nm", slope[of_row], inputs[:, :M])
-        cell, share = self._knots(inputs, CURVE_KNOTS)
+        cell, share = self._knots(inputs, self.knots)
         for i in range(inputs.shape[1]):
             below, above = self.curve[:, i, cell[:, i]], self.curve[:, i, cell[:, i] + 1]
             total += (below + share[:, i] * (above - below)).T
@@ -158,6 +172,11 @@ class Residual:
         for group in groups:
             found += group.reshape(M, -1).any(axis=1)
         return found
+
+    @property
+    def knots(self) -> int:
+        """How many knots each curve has."""
+        return int(self.curve.shape[2])
 
     @property
     def curved(self) -> np.ndarray:
@@ -208,8 +227,9 @@ def residual_sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
 
 
 def residual_shapes(M: int, slots: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each array of a `Residual`."""
-    arrays = declared(Residual, {"slots": list(slots)}, residual_sizes(M, slots))
+    """Return the shape of each array of a `Residual` without fine curves."""
+    sizes = {**residual_sizes(M, slots), "knots": CURVE_KNOTS}
+    arrays = declared(Residual, {"slots": list(slots)}, sizes)
     return {name: tuple(int(size) for size in array.shape) for name, array in arrays.items()}
 
 

@@ -10,8 +10,10 @@ much more the gradient varies from period to period than that of independent row
 fit all admitted groups together, with MacKay's (1992) updates, eq. 5 of docs/default-method.md, for
 the precision of each group.
 
-Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
-which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
+What the knots of a curve are too far apart for, a fine curve of the same input may have, if it
+gains enough beside the curve. Curves and surfaces are smooth a priori: their knots have the
+covariance of a Matérn process, of which the leading directions are kept, of fine curves all. So the
+coefficients that are shrunk are ω with θ = L ω.
 """
 
 __all__ = ["fit_residual"]
@@ -21,10 +23,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
+from harmonrank.model.terms.residual import (
+    CURVE_KNOTS,
+    FINE_KNOTS,
+    REFINED,
+    SURFACE_KNOTS,
+    Residual,
+    residual_shapes,
+)
 from harmonrank.model.terms.residual_blocks import Answer, Ask, Look, ResidualBlocks
 from harmonrank.model.terms.residual_kernels import SLOPE
-from harmonrank.model.terms.residual_sums import CURVE, KINDS, PAIR, SURFACE, Group, groups_of
+from harmonrank.model.terms.residual_sums import CURVE, FINE, KINDS, PAIR, SURFACE, Group, groups_of
 from harmonrank.support.newton import (
     MOST,
     SINGLE_ROUNDING,
@@ -40,7 +49,10 @@ from harmonrank.support.newton import (
 # Nats that a group must gain, and what is added to them for a head of one positive: of few, the
 # evidence, which takes the likelihood for a quadratic, is less reliable.
 _GAIN, _GAIN_OF_ONE = 3.0, 600.0
-_LENGTH = 0.25  # Part of the range over which a curve may bend.
+# A fine curve bends as chance does, and one of them makes the tables of all curves larger.
+_GAIN_OF_FINE = 10.0
+# Part of the range over which a curve may bend, and over which a fine one may.
+_LENGTH, _FINE_LENGTH = 0.25, 0.015
 _CURVE_DIRECTIONS, _SURFACE_DIRECTIONS = 10, 16
 _PRECISIONS = np.geomspace(1e-2, 1e6, 49)
 _NEWTON_STEPS = 20
@@ -66,7 +78,7 @@ def fit_residual(
     M = len(rows.theta)
     every = rows if dispersion is None else replace(rows, dispersion=dispersion)
     groups = groups_of(M, rows.slots)
-    shapes = residual_shapes(M, rows.slots)
+    shapes = residual_shapes(M, rows.slots) | {"fine": (M, 2 * M + 1, FINE_KNOTS)}
     found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
     flat = {name: array.reshape(M, -1) for name, array in found.items()}
     looks = [
@@ -84,6 +96,9 @@ def fit_residual(
             flat[KINDS[group.kind]][m, there] = head.theta[start : start + group.size]
             start += group.size
         on_head(done)
+    fine = found.pop("fine")
+    if fine.any():
+        found["curve"] = found["curve"] @ REFINED.T + fine
     return Residual(rows.slots, rows.low, rows.high, **found)
 
 
@@ -94,12 +109,14 @@ class _Look:
     Attributes:
         gains: (groups, precisions) evidence, in nats.
         held: (groups,) log-likelihood that each half of the log gains by what the other says.
-        enough: What a group must gain by itself.
+        least: (groups,) what the other heads must gain by a group to have it admitted here.
+        rare: What is added to that for a group to be admitted by its own gain.
     """
 
     gains: np.ndarray
     held: np.ndarray
-    enough: float
+    least: np.ndarray
+    rare: float
 
 
 @dataclass(frozen=True)
@@ -191,11 +208,15 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
     basis = _Basis(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
     dispersions, roots = _dispersions(found, groups), basis.roots[3:]
+    coarse: dict[int, float] = {}  # The precision of each input's curve.
     for g, (group, L, pull) in enumerate(zip(groups, roots, found.pulls(groups), strict=True)):
         halves, curved = _halves(pull), found.blocks[g]
         halves, curved = halves / dispersions[group.kind], curved / dispersions[group.kind]
         if L is not None:
-            curved, axes = np.linalg.eigh(L.T @ curved.reshape(group.size, group.size) @ L)
+            curved = curved.reshape(group.size, group.size)
+            if group.kind == FINE:
+                halves, curved = _left_by_curve(halves, curved, coarse[group.a])
+            curved, axes = np.linalg.eigh(L.T @ curved @ L)
             halves = halves @ L @ axes
         curved = np.maximum(curved, 0.0)
         # The gain of eq. 8 of docs/default-method.md, for every precision at once.
@@ -203,10 +224,24 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
         gains[g] = 0.5 * (
             halves.sum(axis=0) ** 2 / total - np.log(total / _PRECISIONS[:, None])
         ).sum(axis=1)
-        held[g] = _held(halves[0], halves[1], curved / 2, _PRECISIONS[gains[g].argmax()])
+        best = float(_PRECISIONS[gains[g].argmax()])
+        held[g] = _held(halves[0], halves[1], curved / 2, best)
+        if group.kind == CURVE:
+            coarse[group.a] = best
     fewer = max(min(positives, mass - positives), 1.0)
-    enough = _GAIN + _GAIN_OF_ONE / fewer
-    return _Look(gains, held, enough)
+    least = np.array([_GAIN_OF_FINE if group.kind == FINE else _GAIN for group in groups])
+    return _Look(gains, held, least, _GAIN_OF_ONE / fewer)
+
+
+def _left_by_curve(
+    halves: np.ndarray, curved: np.ndarray, precision: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the halves of the log say of a fine curve beside a coarse one, on quadratics."""
+    coarse = REFINED @ _CURVE_ROOT  # (FINE_KNOTS, directions)
+    across = curved @ coarse
+    inside = coarse.T @ across + precision * np.eye(coarse.shape[1])
+    taken = across @ np.linalg.inv(inside)
+    return halves - halves @ coarse @ taken.T, curved - taken @ across.T
 
 
 def _dispersions(look: Look, groups: list[Group]) -> np.ndarray:
@@ -252,20 +287,21 @@ def _admitted(looks: list[_Look], m: int) -> tuple[list[bool], np.ndarray]:
     total = every.sum(axis=0)
     for g, own in enumerate(looks[m].gains):
         best, common = int(own.argmax()), int(total[g].argmax())
-        alone = bool(own[best] > looks[m].enough and looks[m].held[g] > 0)
+        least = looks[m].least[g]
+        alone = bool(own[best] > least + looks[m].rare and looks[m].held[g] > 0)
         others = total[g, common] - own[common]
         agreed = sum(look.held[g] for look in looks) > 0
-        joined = bool(others > _GAIN and own[common] > 0 and agreed)
+        joined = bool(others > least and own[common] > 0 and agreed)
         keep.append(alone or joined)
         if keep[-1]:
             precision.append(_PRECISIONS[best if alone else common])
     return keep, np.array(precision)
 
 
-def _matern_root(knots: int) -> np.ndarray:
+def _matern_root(knots: int, length: float = _LENGTH) -> np.ndarray:
     """Return L with L Lᵀ the covariance of a Matérn process (ν = 3/2) at even knots."""
     place = np.linspace(0.0, 1.0, knots)
-    far = np.sqrt(3.0) * np.abs(place[:, None] - place) / _LENGTH
+    far = np.sqrt(3.0) * np.abs(place[:, None] - place) / length
     variance, axes = np.linalg.eigh((1 + far) * np.exp(-far))
     root: np.ndarray = axes[:, ::-1] * np.sqrt(np.maximum(variance[::-1], 0.0))
     return root
@@ -277,6 +313,7 @@ def _leading(root: np.ndarray, directions: int) -> np.ndarray:
 
 
 _CURVE_ROOT = _leading(_matern_root(CURVE_KNOTS), _CURVE_DIRECTIONS)
+_FINE_ROOT = _matern_root(FINE_KNOTS, _FINE_LENGTH)
 _SURFACE_ROOT = _leading(
     np.kron(_matern_root(SURFACE_KNOTS), _matern_root(SURFACE_KNOTS)), _SURFACE_DIRECTIONS
 )
@@ -286,7 +323,7 @@ class _Basis:
     """The coefficients of a head: θ = L ω, with ω independent a priori."""
 
     def __init__(self, groups: list[Group], M: int) -> None:
-        roots = {CURVE: _CURVE_ROOT, SURFACE: _SURFACE_ROOT}
+        roots = {CURVE: _CURVE_ROOT, FINE: _FINE_ROOT, SURFACE: _SURFACE_ROOT}
         sizes = [1, 1, M, *(g.size for g in groups)]
         self.groups = groups
         self.roots = [None, None, None, *(roots.get(g.kind) for g in groups)]

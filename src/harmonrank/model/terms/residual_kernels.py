@@ -1,11 +1,12 @@
 """What the loops of the residual's fit share: records, knots, and what a row touches.
 
-A row touches one coefficient of a group of context values, slopes or pairs, two of a curve, four of
-a surface. So sums are scattered, not multiplied.
+A row touches one coefficient of a group of context values, slopes or pairs, two of a curve, coarse
+or fine, four of a surface. So sums are scattered, not multiplied.
 """
 
 __all__ = [
     "CURVE",
+    "FINE",
     "PAIR",
     "SLOPE",
     "SURFACE",
@@ -26,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harmonrank.model.scorer.elementary import take_logarithms
-from harmonrank.model.terms.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
+from harmonrank.model.terms.residual import CURVE_KNOTS, FINE_KNOTS, NEAR, SURFACE_KNOTS
 from harmonrank.support.kernel import kernel, simd_function, simd_kernel
 
-VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
+VALUE, CURVE, FINE, SLOPE, SURFACE, PAIR = range(6)
 
 TILE = 128
 """Rows at a time, whose intermediate results stay in a near cache."""
@@ -64,21 +65,23 @@ class GroupTable(NamedTuple):
     Attributes:
         table: (groups, 4) kind, first and second input or feature, and the first coefficient.
         kinds: Where each kind begins in the table.
-        curved, joined: The inputs that some curve, or surface, looks at.
+        curved, fine, joined: The inputs that some curve, fine curve or surface looks at.
     """
 
     table: np.ndarray
     kinds: np.ndarray
     curved: np.ndarray
+    fine: np.ndarray
     joined: np.ndarray
 
 
 class Cells(NamedTuple):
-    """Between which knots the inputs of a tile of rows lie, (V, TILE) each.
+    """Between which knots the inputs of a tile of rows lie.
 
     Attributes:
-        cell, share: The knot of a curve at or below the input, and the share of the next one.
-        wide, part: The same among the knots of surfaces.
+        cell, share: (2V, TILE) the knot of a curve at or below the input, and the share of the next
+            one; in the second half, those of fine curves.
+        wide, part: (V, TILE) the same among the knots of surfaces.
     """
 
     cell: np.ndarray
@@ -89,10 +92,10 @@ class Cells(NamedTuple):
     @classmethod
     def room(cls, V: int, dtype: Any = np.float64) -> "Cells":
         """Return room for so many inputs."""
-        shape = V, TILE
+        both, one = (2 * V, TILE), (V, TILE)
         return cls(
-            np.empty(shape, np.int64), np.empty(shape, dtype),
-            np.empty(shape, np.int64), np.empty(shape, dtype),
+            np.empty(both, np.int64), np.empty(both, dtype),
+            np.empty(one, np.int64), np.empty(one, dtype),
         )  # fmt: skip
 
 
@@ -159,7 +162,9 @@ def _take_distances(distance: Any, M: int) -> None:
 @simd_kernel
 def find_cells(rows: Any, groups: Any, which: Any, cells: Any) -> None:
     """Look up the knots of a tile of rows, of the inputs that some group looks at."""
+    V = rows.inputs.shape[1]
     _put(rows, which, groups.curved, CURVE_KNOTS, cells.cell, cells.share)
+    _put(rows, which, groups.fine, FINE_KNOTS, cells.cell[V:], cells.share[V:])
     _put(rows, which, groups.joined, SURFACE_KNOTS, cells.wide, cells.part)
 
 
@@ -187,8 +192,8 @@ def touch(group: Any, rows: Any, which: Any, cells: Any, index: Any, number: Any
         number: (TOUCHED, TILE) is told what each is multiplied with.
     """
     kind, a, b, n = group[0], group[1], group[2], len(which)
-    if kind == CURVE:
-        cell, share = cells.cell[a], cells.share[a]
+    if kind == CURVE or kind == FINE:  # noqa: SIM109
+        cell, share = cells.cell[b], cells.share[b]
         for r in range(n):
             index[0, r], number[0, r] = cell[r], 1.0 - share[r]
             index[1, r], number[1, r] = cell[r] + 1, share[r]

@@ -4,7 +4,17 @@ Gradients are of all rows. Curvature is of a sample, drawn in proportion to p(1â
 row adds to it.
 """
 
-__all__ = ["CURVE", "KINDS", "PAIR", "SURFACE", "Group", "ResidualRows", "blocks_of", "groups_of"]
+__all__ = [
+    "CURVE",
+    "FINE",
+    "KINDS",
+    "PAIR",
+    "SURFACE",
+    "Group",
+    "ResidualRows",
+    "blocks_of",
+    "groups_of",
+]
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +24,16 @@ from typing import Any
 import numpy as np
 
 from harmonrank.model.linear.heads_sums import PERIODS, HeadSums
-from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, context_pairs, surface_pairs
+from harmonrank.model.terms.residual import (
+    CURVE_KNOTS,
+    FINE_KNOTS,
+    SURFACE_KNOTS,
+    context_pairs,
+    surface_pairs,
+)
 from harmonrank.model.terms.residual_kernels import (
     CURVE,
+    FINE,
     PAIR,
     SLOPE,
     SURFACE,
@@ -37,9 +54,11 @@ from harmonrank.model.terms.residual_sums_kernels import (
 from harmonrank.support.logistic import sigmoid
 from harmonrank.support.parallel import each_part
 
-KINDS = ("value", "curve", "slope", "surface", "pair")
-"""The array of `Residual` that holds the coefficients of each kind."""
+KINDS = ("value", "curve", "fine", "slope", "surface", "pair")
+"""The array that holds the coefficients of each kind; of `Residual`, all but the fine curves."""
 
+# Kinds of which a row touches several coefficients.
+_BENT = (CURVE, FINE, SURFACE)
 # Rows are added up in this many parts, whatever the number of threads, so that it does not matter.
 _PARTS = 4
 
@@ -49,8 +68,8 @@ class Group:
     """Coefficients that one precision shrinks.
 
     Attributes:
-        kind: VALUE, CURVE, SLOPE, SURFACE or PAIR.
-        a, b: The input or feature, and the second one.
+        kind: VALUE, CURVE, FINE, SLOPE, SURFACE or PAIR.
+        a, b: The input or feature, and the second one; of a curve, its row in `Cells`.
         size: How many coefficients.
         first: Where its coefficients begin in the array of its kind.
     """
@@ -66,7 +85,9 @@ def groups_of(M: int, slots: tuple[int, ...]) -> list[Group]:
     """Return all groups that a head may have."""
     start = np.cumsum([0, *slots]).tolist()
     found = [Group(VALUE, f, f, size, start[f]) for f, size in enumerate(slots)]
-    found += [Group(CURVE, i, i, CURVE_KNOTS, i * CURVE_KNOTS) for i in range(2 * M + 1)]
+    V = 2 * M + 1
+    found += [Group(CURVE, i, i, CURVE_KNOTS, i * CURVE_KNOTS) for i in range(V)]
+    found += [Group(FINE, i, V + i, FINE_KNOTS, i * FINE_KNOTS) for i in range(V)]
     found += [
         Group(SLOPE, j, f, size, j * start[-1] + start[f])
         for j in range(M)
@@ -250,7 +271,7 @@ def _summed(shape: tuple[int, ...], add: Callable[[int, np.ndarray], None]) -> n
 
 def _corners(groups: list[Group]) -> np.ndarray:
     """Return where the numbers of each group begin in `ResidualRows.bands`, and their end."""
-    widths = [len(BAND) if group.kind in (CURVE, SURFACE) else 1 for group in groups]
+    widths = [len(BAND) if group.kind in _BENT else 1 for group in groups]
     sizes = [group.size * width for group, width in zip(groups, widths, strict=True)]
     return np.cumsum([0, *sizes], dtype=np.int64)
 
@@ -259,7 +280,7 @@ def blocks_of(groups: list[Group], bands: np.ndarray) -> list[np.ndarray]:
     """Return each group's own block of curvature, (sizeÂ²,) or (size,) where it is a diagonal."""
     found = np.split(bands, _corners(groups)[1:-1])
     for number, group in enumerate(groups):
-        if group.kind in (CURVE, SURFACE):
+        if group.kind in _BENT:
             lower = np.zeros((group.size, group.size))
             for column, apart in zip(found[number].reshape(group.size, -1).T, BAND, strict=True):
                 row = np.arange(apart, group.size)
@@ -273,6 +294,7 @@ def _table(groups: list[Group], M: int) -> GroupTable:
     first = 2 + M + np.cumsum([0, *(g.size for g in groups)])
     rows = [(g.kind, g.a, g.b, start) for g, start in zip(groups, first, strict=False)]
     table = np.array(rows, np.int64).reshape(-1, 4)
-    curves, surfaces = (table[table[:, 0] == kind, 1:3] for kind in (CURVE, SURFACE))
+    curves, fine = (np.unique(table[table[:, 0] == kind, 1]) for kind in (CURVE, FINE))
+    joined = np.unique(table[table[:, 0] == SURFACE, 1:3])
     kinds = np.searchsorted(table[:, 0], np.arange(PAIR + 1))
-    return GroupTable(table, kinds, np.unique(curves), np.unique(surfaces))
+    return GroupTable(table, kinds, curves, fine, joined)

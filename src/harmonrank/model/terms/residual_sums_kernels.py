@@ -96,7 +96,7 @@ def add_gradient(
         find_cells(rows, groups, np.arange(first, first + n), cells)
         for t in curves:  # (c)
             _add_curve(
-                theta[table[t, 3] :], n, cells.cell[table[t, 1]], cells.share[table[t, 1]], z
+                theta[table[t, 3] :], n, cells.cell[table[t, 2]], cells.share[table[t, 2]], z
             )
         for t in surfaces:  # (e)
             a, b = table[t, 1], table[t, 2]
@@ -120,7 +120,7 @@ def add_gradient(
             _add_affine(gradient, rows, groups, first + r, total, slope)
             r = stop
         for t in curves:
-            cell, share = cells.cell[table[t, 1]], cells.share[table[t, 1]]
+            cell, share = cells.cell[table[t, 2]], cells.share[table[t, 2]]
             _add_to_curve(gradient[table[t, 3] :], n, cell, share, g)
         for t in surfaces:
             a, b = table[t, 1], table[t, 2]
@@ -303,8 +303,8 @@ def add_blocks(which: Any, rows: Any, groups: Any, cells: Any, corners: Any, sum
         find_cells(rows, groups, some, cells)
         for t in range(len(groups.table)):
             group, own = groups.table[t], sums[corners[t] : corners[t + 1]]
-            width = len(BAND) if group[0] == CURVE or group[0] == SURFACE else 1
             touched = touch(group, rows, some, cells, index, number)
+            width = len(BAND) if touched > 1 else 1
             for r in range(len(some)):
                 for k in range(touched):
                     at = index[k, r] * width
