@@ -59,7 +59,7 @@ def hashed(request: np.ndarray, salt: int = 0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RequestShare:
-    """About this share of the requests, with all their rows; of rows where no column tells them.
+    """About this share of the users, else of the requests, with all their rows; else of the rows.
 
     Attributes:
         share: From 0 to 1.
@@ -73,7 +73,7 @@ class RequestShare:
 
     def __call__(self, log: "Log", first: int) -> np.ndarray:
         """Return the numbers of the chosen rows in a block."""
-        request = first + np.arange(log.rows) if log.request is None else log.request
+        unit = first + np.arange(log.rows) if log.units is None else log.units
         # Beside 0, by which requests are drawn to be measured on.
-        chosen = hashed(request, self.seed + 1) < self.share
+        chosen = hashed(unit, self.seed + 1) < self.share
         return np.flatnonzero(chosen != self.others)

@@ -183,7 +183,7 @@ class _Measuring:
     ) -> tuple[np.ndarray, int]:
         """Return Σφ² of each objective and of the sum over sampling units, and their number."""
         engine, given = self.engine, (self.engine.put(whole), weights)
-        if self.schema.request is None:
+        if self.schema.request is None and self.schema.user is None:
             promised = [engine.call(work.own_squares, r, k, *given) for k, r in enumerate(ranges)]
         else:
             parts = self._parts

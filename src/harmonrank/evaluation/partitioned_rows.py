@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,14 @@ class MeasuredRows:
     truth: np.ndarray | None
     weight: np.ndarray | None
     request: np.ndarray | None
+    user: np.ndarray | None
+
+    @property
+    def units(self) -> np.ndarray:
+        """What alone is independent, where it is named: users, or else requests."""
+        units = self.request if self.user is None else self.user
+        assert units is not None
+        return units
 
     def take(self, index: np.ndarray) -> "MeasuredRows":
         """Return some rows."""
@@ -64,9 +72,9 @@ class MeasuredRows:
 
 @dataclass(frozen=True)
 class RequestInfluence:
-    """Influences on every AUC, and on their weighted sum, summed by request."""
+    """Influences on every AUC, and on their weighted sum, summed by user, or else by request."""
 
-    request: np.ndarray
+    unit: np.ndarray
     sums: np.ndarray
 
 
@@ -83,7 +91,8 @@ def scored(
     if weight is not None and not weight.all():
         log = log.take(np.flatnonzero(weight))
     fused = model.score(log, weights=weights, value=value) if log.rows else np.empty(0)
-    return [MeasuredRows(fused, log.known_labels(), log.truth, log.sample_weight, log.request)]
+    labels, about = log.known_labels(), (log.sample_weight, log.request, log.user)
+    return [MeasuredRows(fused, labels, log.truth, *about)]
 
 
 def count(rows: MeasuredRows) -> int:
@@ -109,14 +118,13 @@ def by_range(rows: MeasuredRows, splitters: np.ndarray) -> list[MeasuredRows]:
 
 
 def by_request(rows: MeasuredRows, count: int) -> list[MeasuredRows]:
-    """Return rows in so many parts; a request is in one of them."""
-    assert rows.request is not None
-    return _split(rows, _part_of(rows.request, count), count)
+    """Return rows in so many parts; a user, or else a request, is in one of them."""
+    return _split(rows, _part_of(rows.units, count), count)
 
 
-def _part_of(request: np.ndarray, count: int) -> np.ndarray:
-    # The product spreads requests that are numbered with a stride.
-    mixed = request.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+def _part_of(unit: np.ndarray, count: int) -> np.ndarray:
+    # The product spreads units that are numbered with a stride.
+    mixed = unit.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     part: np.ndarray = ((mixed >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
     return part
 
@@ -137,7 +145,7 @@ def best_rows(rows: MeasuredRows, effective: np.ndarray) -> MeasuredRows:
     """Return the rows ranked as well as can be, by effective weights of true probabilities."""
     assert rows.truth is not None
     best = rows.truth.astype(np.float64) @ effective
-    return MeasuredRows(best, rows.labels, rows.truth, rows.weight, rows.request)
+    return replace(rows, fused=best)
 
 
 def totals(rows: MeasuredRows, true: bool) -> RangeTotals:
@@ -168,31 +176,30 @@ def own_squares(
 def influences(
     rows: MeasuredRows, place: int, whole: WholeTotals, weights: np.ndarray, count: int
 ) -> list[RequestInfluence]:
-    """Return influences summed by request, in parts by request."""
-    assert rows.request is not None
+    """Return influences summed by user, or else by request, in parts of these."""
     phi = _phi(rows, place, whole, weights)
-    requests, sums = _by_group(rows.request, phi)
-    part = _part_of(requests, count)
+    units, sums = _by_group(rows.units, phi)
+    part = _part_of(units, count)
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(1, count))
-    return [RequestInfluence(requests[i], sums[i]) for i in np.split(order, ends)]
+    return [RequestInfluence(units[i], sums[i]) for i in np.split(order, ends)]
 
 
 def unit_squares(*parts: RequestInfluence) -> tuple[np.ndarray, int]:
-    """Return Σφ² over the requests of a part, and their number."""
-    columns = ([part.request for part in parts], [part.sums for part in parts])
+    """Return Σφ² over the users, or else requests, of a part, and their number."""
+    columns = ([part.unit for part in parts], [part.sums for part in parts])
     _, sums = _by_group(*map(np.concatenate, columns))
     return (sums**2).sum(axis=0), len(sums)
 
 
-def _by_group(request: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    unique, codes = np.unique(request, return_inverse=True)
+def _by_group(unit: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    unique, codes = np.unique(unit, return_inverse=True)
     sums = [np.bincount(codes, column, len(unique)) for column in values.T]
     return unique, np.stack(sums, axis=1)
 
 
 def within(*parts: MeasuredRows) -> RequestMoments:
-    """Return the sums over the requests of a part, of which all rows are there."""
+    """Return the sums over the units of a part, of which all rows are there."""
     rows = MeasuredRows.join(parts)
     assert rows.request is not None
-    return request_moments(rows.fused, rows.labels, rows.request, rows.weight)
+    return request_moments(rows.fused, rows.labels, rows.request, rows.weight, rows.user)

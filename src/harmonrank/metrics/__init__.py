@@ -51,6 +51,7 @@ __all__ = [
     "spearman",
     "splitters_of",
     "tied_ranges",
+    "unit_sums",
     "value_at_k",
     "value_interval",
     "whole_totals",
@@ -80,6 +81,7 @@ from harmonrank.metrics._grouped import (
     grouped_auc_intervals,
     request_areas,
     request_moments,
+    unit_sums,
 )
 from harmonrank.metrics._intervals import (
     Interval,

@@ -14,6 +14,7 @@ from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
     LabelArray,
+    check_groups,
     check_labels,
     check_scores,
     check_weights,
@@ -89,20 +90,21 @@ def grouped_auc_intervals(
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
 ) -> tuple[tuple[Interval, ...], Interval]:
     """Return an interval per objective of `grouped_auc`, by rows, and one of Σ_m w_m of them.
 
     The mean G = Σ_g a_g AUC_g/Σ_g a_g, eq. 1 of docs/per-request.md, is a ratio of two sums over
     requests, so request g moves it by a_g (AUC_g − G)/Σ a; the squares of these add up to its
     variance, times G/(G − 1) for G usable requests. Moves are added over objectives before they
-    are squared, so that their correlations count. An objective without a usable request is nan,
-    and so is the sum.
+    are squared, so that their correlations count; where `units` are users, over their requests
+    too. An objective without a usable request is nan, and so is the sum.
 
     >>> each, total = grouped_auc_intervals([1, 2, 2, 1], [0, 1, 0, 1], [1, 1, 2, 2])
     >>> each[0].estimate, total.estimate
     (0.5, 0.5)
     """
-    moments = request_moments(scores, labels, groups, sample_weight)
+    moments = request_moments(scores, labels, groups, sample_weight, units)
     return moments.intervals(objective_weights, level)
 
 
@@ -112,12 +114,14 @@ def grouped_auc_influence(
     groups: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return `grouped_auc` by rows (M,), and how far each request moves it, (requests, M).
 
     A request moves it by a_g (AUC_g − G)/Σ a. Which requests have an AUC depends on the labels
     alone, so moves under two scores of the same rows can be subtracted request by request: what
-    both scores share cancels. A request without an AUC moves nothing and has nan.
+    both scores share cancels. A request without an AUC moves nothing and has nan. With `units`,
+    such as the user of each row, it is how far each of them moves it with all its requests.
 
     >>> area, moves = grouped_auc_influence([1, 2, 2, 1, 1], [0, 1, 0, 1, 1], [1, 1, 2, 2, 3])
     >>> area, moves[:, 0]
@@ -127,16 +131,18 @@ def grouped_auc_influence(
     say = np.where(pairs > 0, rows, 0.0)
     share = say / np.where(say.any(axis=0), say.sum(axis=0), np.nan)
     mean = (share * area).sum(axis=0)
-    return mean, np.where(say > 0, share * (area - mean), np.nan)
+    moves = unit_sums(np.where(say > 0, share * (area - mean), 0.0), groups, units)
+    return mean, np.where(unit_sums(say, groups, units) > 0, moves, np.nan)
 
 
 @dataclass(frozen=True)
 class RequestMoments:
-    """Sums over requests for `grouped_auc_intervals`; sums of several logs can be added.
+    """Sums over units for `grouped_auc_intervals`; sums of several logs can be added.
 
     Attributes:
-        used: (M,) requests with an AUC.
-        first: (2M,) Σ_g v_g, where v_g has a_g AUC_g of every objective, then a_g of each.
+        used: (M,) units with an AUC: requests, or users with all theirs.
+        first: (2M,) Σ_g v_g, where v_g has a_g AUC_g of every objective, then a_g of each; of a
+            user the sum over requests.
         second: (2M, 2M) Σ_g v_g v_gᵀ.
     """
 
@@ -178,8 +184,9 @@ def request_moments(
     labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
 ) -> RequestMoments:
-    """Return the sums over whole requests.
+    """Return the sums over whole requests, or over `units` with all their requests.
 
     >>> one = request_moments([1, 2], [0, 1], [1, 1])
     >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
@@ -188,8 +195,28 @@ def request_moments(
     """
     area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     say = (pairs > 0) * rows
-    v = np.hstack([say * area, say])
-    return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
+    v = unit_sums(np.hstack([say * area, say]), groups, units)
+    return RequestMoments((v[:, say.shape[1] :] > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
+
+
+def unit_sums(of_request: FloatArray, groups: ArrayLike, units: ArrayLike | None) -> FloatArray:
+    """Return sums over the requests of each unit, (units, …).
+
+    Args:
+        of_request: (requests, …) in the order of their ids.
+        groups: (n,) the request of each row.
+        units: (n,) the unit of each row, such as its user; requests themselves if left out.
+
+    >>> unit_sums(np.array([1.0, 2.0, 4.0]), [7, 7, 8, 9], ["a", "a", "b", "a"])
+    array([5., 2.])
+    """
+    if units is None:
+        return of_request
+    order, starts = request_layout(np.empty(np.shape(groups)), groups)
+    codes, count = check_groups(units, len(order))
+    sums = np.zeros((count, *of_request.shape[1:]))
+    np.add.at(sums, codes[order[starts[:-1]]], of_request)
+    return sums
 
 
 def _interval(estimate: float, squares: float, used: int, level: float) -> Interval:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.metrics._bootstrap import percentiles, poisson_weights
+from harmonrank.metrics._grouped import unit_sums
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -103,11 +104,12 @@ def value_interval(
     *,
     value: ArrayLike,
     event_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
     level: float = 0.95,
     replicates: int = 200,
     seed: int = 0,
 ) -> Interval:
-    """Return `value_at_k` with its bootstrap interval over whole requests.
+    """Return `value_at_k` with its bootstrap interval over whole requests, or `units` of them.
 
     >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
     Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)
@@ -115,7 +117,7 @@ def value_interval(
     each = _request_values(scores, labels, groups, k, value, event_weight)
     if not each.size:
         return Interval(float("nan"), float("nan"), float("nan"), level)
-    return percentiles(float(each.mean()), _resampled(each, replicates, seed), level)
+    return percentiles(float(each.mean()), _resampled(each, groups, units, replicates, seed), level)
 
 
 def bootstrap_values(
@@ -126,26 +128,32 @@ def bootstrap_values(
     *,
     value: ArrayLike,
     event_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
     replicates: int = 200,
     seed: int = 0,
 ) -> FloatArray:
     """Return `value_at_k` on each of many resampled logs.
 
     A seed stands for the same requests whatever the scores, so the difference of two results is a
-    paired bootstrap. Of a value (M, K), K prices of every event, it is (replicates, K): those of
+    paired bootstrap. With `units`, such as the user of each row, these are drawn with all their
+    requests. Of a value (M, K), K prices of every event, it is (replicates, K): those of
     the identity are the events of each objective.
 
     >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
     array([3., 3.])
     """
     each = _request_values(scores, labels, groups, k, value, event_weight)
-    return _resampled(each, replicates, seed)
+    return _resampled(each, groups, units, replicates, seed)
 
 
-def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
+def _resampled(
+    each: FloatArray, groups: ArrayLike, units: ArrayLike | None, replicates: int, seed: int
+) -> FloatArray:
+    values = unit_sums(each, groups, units)
+    requests = unit_sums(np.ones(len(each)), groups, units)
     means = np.full((replicates, *values.shape[1:]), np.nan)
     for i, drawn in enumerate(poisson_weights(len(values), replicates, seed)):
-        if total := int(drawn.sum(dtype=np.int64)):
+        if total := drawn @ requests:
             means[i] = drawn @ values / total
     return means
 

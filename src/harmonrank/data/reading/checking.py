@@ -91,11 +91,11 @@ class TableCheck:
         # A time that is missing is unknown, as any context value may be.
         self._refuse(column, series, known | is_lost(series), "must hold times")
 
-    def request(self, name: str | None) -> None:
-        """Requests are numbers or text."""
+    def ids(self, role: str, name: str | None) -> None:
+        """Requests and users are numbers or text."""
         if name in self.frame.columns and (kind := self.frame.schema[name]).is_nested():
             self.faults.add(
-                f"Request column '{name}'",
+                f"{role} column '{name}'",
                 f"must hold numbers or text. Got type {kind}; convert it first.",
             )
 

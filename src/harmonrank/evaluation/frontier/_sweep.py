@@ -167,16 +167,17 @@ class Sweep:
         return auc(self.fused(weights), self.labels, sample_weight=self.row_weight)
 
     def influence(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return `decisive` AUCs and the influence of each request (or row) on them.
+        """Return `decisive` AUCs and the influence of each user, request or row on them.
 
         A request without an AUC has nan.
         """
         fused, weight = self.fused(weights), self.row_weight
         if self.within:
-            return grouped_auc_influence(fused, self.labels, self._requests, sample_weight=weight)
+            given = fused, self.labels, self._requests
+            return grouped_auc_influence(*given, sample_weight=weight, units=self.log.user)
         area, influence = auc_influence(fused, self.labels, sample_weight=weight)
-        if self.log.request is not None:
-            influence = request_influence(influence, self._requests)
+        if self.log.units is not None:
+            influence = request_influence(influence, self.log.units)
         return area, influence / self.log.rows
 
     @cached_property

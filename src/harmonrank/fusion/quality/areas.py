@@ -80,7 +80,7 @@ class Areas:
     """How well a fused score ranks each objective.
 
     Attributes:
-        auc: Of each objective with its interval; requests are the sampling unit if known.
+        auc: Of each objective with its interval; users, else requests, are the sampling unit.
         auc_sum: Σ_m w_m AUC_m, likewise.
         exact_auc: In a world, AUC by true probabilities, without label noise.
         exact_auc_sum: Its weighted sum.
@@ -173,10 +173,10 @@ def areas_of(
     rows: dict[str, Any] = {"sample_weight": log.sample_weight}
     if within:
         both = grouped_auc_intervals(
-            fused, labels, _requests(log), objective_weights=weights, **rows
+            fused, labels, _requests(log), objective_weights=weights, units=log.user, **rows
         )
     else:
-        rows["groups"] = log.request
+        rows["groups"] = log.units
         total = auc_sum_interval(fused, labels, objective_weights=weights, **rows)
         both = auc_interval(fused, labels, **rows), total
     areas = Areas(auc=dict(zip(names.tolist(), both[0], strict=True)), auc_sum=both[1])

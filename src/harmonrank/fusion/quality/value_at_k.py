@@ -22,7 +22,7 @@ class ValueAtK:
         value: What an event of each objective is worth.
         ranked: Whether the fused score is the expected value, so that rows are ranked by it.
         mean: By labels; None without requests.
-        ci: Ends of its bootstrap interval over requests.
+        ci: Ends of its bootstrap interval over users, else requests.
         exact: In a world, its expectation by true probabilities, without label noise.
         best: The largest possible `exact` on these rows.
     """
@@ -61,7 +61,9 @@ def value_of(fused: np.ndarray, log: Log, value: np.ndarray, k: int, *, ranked: 
     if log.request is None:
         return at_k
     labels, counts = outcomes_of(log), log.inverse
-    found = value_interval(fused, labels, log.request, k, value=value, event_weight=counts)
+    found = value_interval(
+        fused, labels, log.request, k, value=value, event_weight=counts, units=log.user
+    )
     mean, (low, high) = found.parts
     at_k = replace(at_k, mean=mean, ci=(low, high))
     if log.truth is None:
