@@ -139,7 +139,7 @@ def learned(
     reference = _reference(facts, coder.encoder)
     if not traits.missing:
         coder = replace(coder, reference=reference)
-    named = traits.requests and schema.request is not None
+    named = traits.requests and (schema.request or schema.user) is not None
     if _for_requests(learner, schema) or named:
         coder = replace(coder, requests=True)
     train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
@@ -194,7 +194,7 @@ class _Coder:
         encoder: Of the context.
         targets: What heads learn in place of graded labels.
         reference: By which missing scores are imputed; None where the method takes them.
-        requests: Whether the fit looks at requests.
+        requests: Whether the fit looks at requests and users.
     """
 
     encoder: ContextEncoder
@@ -232,11 +232,12 @@ def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:
         None if rows.sample_weight is None else rows.sample_weight / unit,
         shares=None if rows.shown is None else rows.shown.astype(np.float64),
         request=rows.request if coder.requests else None,
+        user=rows.user if coder.requests else None,
     )
 
 
 def _set_aside(blocks: LogBlocks, seed: int) -> tuple[TrainingFacts, LogBlocks, LogBlocks]:
-    """Split rows in two by whole requests; return the facts of the larger part, and both.
+    """Split rows in two by whole users or requests; return the facts of the larger part, and both.
 
     Requests are drawn again where the larger part would lack a label, or the other all rows: of
     few rows that may be. Where the smaller part lacks a label, that objective does not count in it.

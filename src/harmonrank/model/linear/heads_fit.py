@@ -158,7 +158,8 @@ def _fit_full(
         return _fit_incomplete(plain, blocks, counts, on_step, residual)
     data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
     heads = fit_linear(plain, BlockSums(data), on_step)
-    clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
+    some = drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS)
+    clustering = context_clustering(heads, some, counts.rows)
     if (clustering > 1).any():
         heads = fit_linear(heads, BlockSums(data), clustering=clustering)
     return _with_residual(heads, data, on_step, residual), data, clustering
@@ -267,7 +268,8 @@ def _fit_incomplete(
     """
     data = blocks.made(_filled_sums, heads, counts.rows)
     heads = fit_linear(heads, BlockSums(data))
-    clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
+    some = drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS)
+    clustering = context_clustering(heads, some, counts.rows)
     for last in (False, True):
         data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
         told = on_step if last else lambda _: None
@@ -309,8 +311,8 @@ def fit_linear(
 ) -> Heads:
     """Take Newton steps until they no longer move the ranking.
 
-    So many groups of coefficients are `kept` as a calibration has them. With `clustering`, (M,),
-    the evidence for effects of the context is divided by it.
+    So many groups of coefficients are `kept` as a calibration has them. With `clustering`,
+    (M, features), the evidence for effects of each feature is divided by it.
     """
     mean = np.zeros(heads.theta.shape[1])
     mean[SHARED] = _PLAIN if kept else heads.shared
@@ -320,7 +322,7 @@ def fit_linear(
     group, precision = columns.groups(heads.slots), columns.flat(by_head)
     scale = np.ones(heads.theta.shape)
     if clustering is not None:
-        scale[:, columns.context] = clustering[:, None]
+        scale[:, columns.context] = np.repeat(clustering, heads.slots, axis=1)
     prior = Prior(mean, precision, group, columns.pools, scale)
     fixed = kept if kept < len(GROUPS) else len(precision)
 
