@@ -25,6 +25,7 @@ from harmonrank.data import Log, Schema, chances_at, lineage, read_log
 from harmonrank.fusion import ceiling_of
 from harmonrank.worlds import AnyWorld, Sample, Simulation, as_frame, world_schema
 from harmonrank_lab.worlds.full_world import World
+from harmonrank_lab.worlds.shared_effects import Users
 
 UNIT_SECONDS = 60.0
 """The scale of a graded label."""
@@ -143,14 +144,20 @@ class _Plain(Simulation):
 
     @property
     def schema(self) -> Schema:
-        return replace(world_schema(self.world), time="time" if _drifts(self.world) else None)
+        time = "time" if _drifts(self.world) else None
+        user = "user_id" if self._users is not None else None
+        return replace(world_schema(self.world), time=time, user=user)
+
+    @property
+    def _users(self) -> Users | None:
+        return self.world.users if isinstance(self.world, World) else None
 
     def table(self, index: int, sample: Sample, *, known: bool) -> pl.DataFrame:
         frame, schema = super().table(index, sample, known=known), self.schema
         if schema.time is not None:
             frame = frame.with_columns(pl.Series(schema.time, sample.time))
-        if isinstance(self.world, World) and self.world.users is not None:
-            frame = frame.with_columns(user_id=self.world.users.of(sample.request))
+        if self._users is not None:
+            frame = frame.with_columns(user_id=self._users.of(sample.request))
         return frame
 
 
