@@ -88,6 +88,7 @@ def test_every_role_is_found():
         sample_weight="sample_weight",
         time="shown_at",
         scale={"p_like": "logit"},
+        user="user_id",
     )
     assert guess.baseline == "prod_score"
     assert list(guess.reasons) == table.columns
@@ -95,8 +96,21 @@ def test_every_role_is_found():
         "left out",
         "may be where a row was shown: position = 'position' would correct feedback for it",
     )
-    assert guess.reasons["user_id"][1] == "an id, 100 values"
+    assert guess.reasons["user_id"] == ("user", "named so; 20.0 rows each")
     assert guess.reasons["new_user"] == ("context", "2 values, the same within a request")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"user_kind": pl.col("request") // 2},
+        {"user": pl.col("request") % 2},
+        {"user_id": pl.int_range(pl.len()) % 100},
+    ],
+    ids=["a feature of users", "a kind of user", "other users within a request"],
+)
+def test_what_is_no_id_of_who_asked_is_no_user(column):
+    assert guess_schema(log(buy="y0", p_buy="p0", **column)).schema.user is None
 
 
 @pytest.mark.parametrize(

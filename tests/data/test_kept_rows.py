@@ -40,6 +40,16 @@ def test_rows_are_read_back_as_they_were_written(tmp_path, dtype):
     assert again.context.equals(log.context, null_equal=True)
 
 
+def test_users_stay_the_same_in_all_logs_and_requests_do_not(tmp_path):
+    schema = replace(SCHEMA, user="user_id")
+    rows = table().with_columns(user_id=pl.format("u{}", pl.col("request_id").hash() % 5))
+    write_rows(tmp_path / "rows.parquet", read_log(rows, schema))
+    log = read_rows(tmp_path / "rows.parquet", schema, most=50)
+    both = concatenated([log, log])
+    np.testing.assert_array_equal(both.user, np.tile(log.user, 2))
+    assert len(np.unique(both.request)) == 2 * len(np.unique(log.request))
+
+
 def test_rows_without_labels_context_request_or_weight_are_read_back_too(tmp_path):
     bare = Schema({"buy": "p_buy", "like": "p_like"})
     for labels in (True, False):

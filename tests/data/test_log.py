@@ -324,3 +324,37 @@ def test_a_time_is_read_where_it_is_known_and_refused_where_it_is_none(table, sc
     assert read_log(table, timed).time is None
     with pytest.raises(DataError, match="Time column 'shown_at' of the table is no time"):
         read_log(table.with_columns(shown_at=table[:, 0] > 0), timed)
+
+
+USERS = Schema({"buy": "p_buy"}, request="request_id", user="user_id")
+
+
+def test_rows_without_a_user_are_kept_together_by_their_request(table):
+    asked = pl.col("request_id") % 50
+    rows = table.sort("request_id").with_columns(user_id=pl.when(asked > 9).then(asked))
+    log = read_log(rows, USERS)
+    known = rows["user_id"].is_not_null().to_numpy()
+    np.testing.assert_array_equal(log.user[known], rows["user_id"].drop_nulls().to_numpy())
+    pairs = {*zip(log.user[~known].tolist(), log.request[~known].tolist(), strict=True)}
+    assert len(pairs) == len({user for user, _ in pairs}) == len({request for _, request in pairs})
+    assert not np.isin(log.user[~known], log.user[known]).any()
+    np.testing.assert_array_equal(log.units, log.user)
+
+
+def test_two_users_of_one_request_are_refused(table):
+    rows = table.sort("request_id").with_columns(user_id=pl.int_range(600) // 7)
+    with pytest.raises(DataError, match=r"User column 'user_id' must be the same .* two users"):
+        read_log(rows, USERS)
+
+
+def test_a_log_that_was_read_without_users_has_none_to_give(table):
+    log = read_log(table, replace(USERS, user=None))
+    assert log.units is log.request
+    with pytest.raises(DataError, match="read without user column 'user_id'"):
+        log.aligned(USERS)
+
+
+def test_a_schema_without_a_user_is_written_as_ever():
+    plain = replace(USERS, user=None)
+    assert plain.to_dict() == {"objectives": {"buy": "p_buy"}, "request": "request_id"}
+    assert Schema.from_dict(USERS.to_dict()) == USERS

@@ -20,7 +20,8 @@ def table(digits=None, seed=0):
     p = p if digits is None else p.round(digits)
     columns = {"p_a": p[:, 0], "p_b": p[:, 1], "a": labels[:, 0], "b": labels[:, 1]}
     text = pl.Series([f"r{n}" for n in request])
-    return pl.DataFrame({**columns, "w": rng.integers(0, 3, ROWS), "number": request, "text": text})
+    more = {"w": rng.integers(0, 3, ROWS), "number": request, "text": text, "user": request % 90}
+    return pl.DataFrame(columns | more)
 
 
 def ends(interval):
@@ -29,13 +30,19 @@ def ends(interval):
 
 @pytest.mark.parametrize("digits", [None, 2, 0])
 @pytest.mark.parametrize("weight", [None, "w"])
-@pytest.mark.parametrize("request_column", [None, "number", "text"])
-def test_blocks_are_measured_as_all_rows_in_memory_are(tmp_path, digits, weight, request_column):
+@pytest.mark.parametrize(
+    ("request_column", "user"),
+    [(None, None), ("number", None), ("text", None), ("text", "user"), (None, "user")],
+)
+def test_blocks_are_measured_as_all_rows_in_memory_are(
+    tmp_path, digits, weight, request_column, user
+):
     rows = table(digits)
     rows.write_parquet(tmp_path / "log.parquet")
     schema = hr.Schema(
         {"a": "p_a", "b": "p_b"},
         request=request_column,
+        user=user,
         sample_weight=weight,
         weights={"a": 2.0, "b": -1.0},
     )

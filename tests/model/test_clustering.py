@@ -1,8 +1,11 @@
 """What rows of a request share is no evidence for the context values that they have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from harmonrank.data.rows.blocks import HeldBlocks
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.linear.clustering import context_clustering
 from harmonrank.model.linear.heads_fit import fit_blocks
@@ -37,10 +40,23 @@ def test_clustering_is_how_much_more_sums_of_requests_vary():
             same = (rows.request == cell[0]) & (rows.codes[:, f] == cell[1])
             together += r[same].sum(axis=0) ** 2
             alone += (r[same] ** 2).sum(axis=0)
-    found = context_clustering(heads, rows)
+    found = context_clustering(heads, rows, rows.rows)
     assert found[0] == pytest.approx(together[0] / alone[0])
     assert found[0] > 1.5
     assert found[1] == 1
+
+
+def test_what_few_users_of_a_place_share_is_seen_though_its_effect_takes_it_up():
+    d = {}
+    for users in (2000, 80):
+        (rows,) = rows_of(1.5, requests=users)
+        for name in ("request", "user"):
+            known = replace(rows, **{"request": None, name: rows.request})
+            heads = fit_blocks(HeldBlocks([known]), SLOTS, residual=False)
+            d[name, users] = context_clustering(heads, known, rows.rows)[0]
+    assert d["user", 2000] == pytest.approx(d["request", 2000], rel=0.05)
+    assert d["user", 80] > 1.05 * d["request", 80]
+    assert 0.7 < d["user", 80] / d["user", 2000] < 1.4
 
 
 def test_where_rows_are_independent_the_fit_is_the_same_to_the_bit():

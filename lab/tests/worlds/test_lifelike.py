@@ -165,12 +165,13 @@ def test_lists_are_long_have_item_columns_and_about_one_click(redraw):
         assert ((known > 0.6) & (known < 0.95)).all()
 
 
-def test_written_logs_tell_users_and_time_without_naming_users(tmp_path):
+def test_written_logs_tell_users_and_time(tmp_path):
     simulate(world("clustered"), 2000, tmp_path / "a", seed=1)
     simulate(world("drifting"), 2000, tmp_path / "b", seed=1)
     users = [pl.read_parquet(tmp_path / "a" / f"{part}.parquet") for part in ("train", "test")]
     assert users[1]["user_id"].is_in(users[0]["user_id"].to_list()).mean() > 0.01
-    assert "user_id" not in (tmp_path / "a" / "schema.toml").read_text()
+    assert 'user = "user_id"' in (tmp_path / "a" / "schema.toml").read_text()
+    assert "user" not in (tmp_path / "b" / "schema.toml").read_text()
     times = [
         pl.read_parquet(tmp_path / "b" / f"{part}.parquet")["time"]
         for part in ("train", "valid", "test")

@@ -29,10 +29,12 @@ from harmonrank.support.table import Column, Style, Table
 
 _ROWS = 100_000
 _MOST_VALUES = 1000
+_FEWEST_USERS = 30
 _REQUEST_WORDS = (
     *("request", "req", "reqid", "requestid", "rid", "impression", "query", "search"),
     *("slate", "list", "page", "trace", "session"),
 )
+_USER_WORDS = frozenset(["user", "userid", "uid", "visitor", "customer", "member", "account"])
 _ID_WORDS = frozenset(["id", "uid", "key", "hash"])
 _PERCENT_WORDS = frozenset(["percent", "pct", "percentage"])
 _WEIGHT_WORDS = frozenset(["weight", "weights", "ipw", "ips"])
@@ -41,6 +43,7 @@ _PLACE_WORDS = frozenset(["position", "pos", "place", "slot", "rank"])
 # What each part of a schema is; TOML wants tables after all else.
 _PARTS = {
     "request": "Candidates that were shown together share it.",
+    "user": "Who asked, where users come back; evidence counts users.",
     "time": "When a row was shown; --split time cuts by it.",
     "sample_weight": "How much a row counts.",
     "context": "What describes the user and the moment, the same for all candidates of a request. "
@@ -78,8 +81,8 @@ class Guess:
         """Return a row per column, in the order in which a person checks them."""
         columns = Column("column"), Column("role"), Column("why", widest=44)
         scores = [f"score of {label}" for label in self.schema.objectives]
-        order = ["label", *scores, "truth", "request", "time", "context", "sample weight"]
-        order.append("left out")
+        order = ["label", *scores, "truth", "request", "user", "time", "context"]
+        order += ["sample weight", "left out"]
         rows = [(name, role, why) for name, (role, why) in self.reasons.items()]
         rows.sort(key=lambda row: order.index(row[1]))
         emphasis: dict[int, Style] = {
@@ -128,6 +131,7 @@ class _Guessing:
         time, request = self._time(), self._request()
         varied = [fact.name for fact in self._left() if fact.kind not in ("time", "other")]
         steady = {n for n in varied if request and is_steady(self._frame, n, request)}
+        user = self._user(steady, request)
         weight = self._first(
             _WEIGHT_WORDS,
             "sample weight",
@@ -173,6 +177,7 @@ class _Guessing:
             scale=self._scales,
             graded=tuple(graded),
             given=given,
+            user=user,
         )
         ordered = {name: self._reasons[name] for name in self._facts}
         return Guess(schema, ordered, baseline, self._frame.height)
@@ -193,6 +198,18 @@ class _Guessing:
                 if word in fact.words:
                     why = f"named so; {rows / fact.values:.1f} rows each"
                     return self._take(fact.name, "request", why)
+        return None
+
+    def _user(self, steady: set[str], request: str | None) -> str | None:
+        """Take an id of users, which all rows of a request share."""
+        rows = self._frame.height
+        for fact in self._left():
+            named = fact.words & _USER_WORDS and fact.words <= _USER_WORDS | _ID_WORDS
+            # Of fewer values it is a kind of user.
+            fits = fact.name in steady if request else fact.values <= rows / 1.2
+            if named and fits and fact.kind in ("integer", "text") and fact.values >= _FEWEST_USERS:
+                each = rows / fact.values
+                return self._take(fact.name, "user", f"named so; {each:.1f} rows each")
         return None
 
     def _take_pairs(

@@ -19,7 +19,17 @@ from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
 
 # Arrays with a row for each row of the log, which may be left out.
-OPTIONAL = ("labels", "request", "sample_weight", "truth", "position", "inverse", "shown", "time")
+OPTIONAL = (
+    "labels",
+    "request",
+    "user",
+    "sample_weight",
+    "truth",
+    "position",
+    "inverse",
+    "shown",
+    "time",
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,7 @@ class Log:
         labels: (rows, objectives) of 0 and 1, or None when the table was read to be scored. Of
             graded objectives numbers in their own units; 0 where a row does not show one.
         request: (rows,) one number per request.
+        user: (rows,) one number per user; of a row without one that of its request.
         sample_weight: (rows,) float64.
         truth: (rows, objectives) true probabilities, in a world.
         position: (rows,) at which place a row was shown, −1 if it was not.
@@ -56,11 +67,17 @@ class Log:
     shown: np.ndarray | None = None
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     time: np.ndarray | None = None
+    user: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self.scores)
+
+    @property
+    def units(self) -> np.ndarray | None:
+        """What alone is independent: users with all their requests, or else requests."""
+        return self.request if self.user is None else self.user
 
     def missing(self) -> np.ndarray:
         """Return how many scores of each column are missing, (objectives,)."""
@@ -233,7 +250,7 @@ class Log:
                     f"The log was read with another kind of '{name}'; read its table again with "
                     "this schema."
                 )
-        for role in ("request", "sample_weight", "position"):
+        for role in ("request", "user", "sample_weight", "position"):
             wanted = getattr(schema, role)
             if wanted is not None:
                 self._require(f"{role.replace('_', ' ')} column", (getattr(have, role),), (wanted,))
@@ -242,6 +259,7 @@ class Log:
             log,
             labels=self.known_labels()[:, objectives],
             request=None if schema.request is None else self.request,
+            user=None if schema.user is None else self.user,
             truth=None if truth is None else truth[:, objectives],
             position=None if schema.position is None else self.position,
             shown=None if schema.plain or self.shown is None else self.shown[:, objectives],
@@ -270,7 +288,7 @@ class Log:
         """Return a digest of all values and the schema: equal logs have the same."""
         digest = hashlib.sha256(json.dumps(self.schema.to_dict()).encode())
         arrays = [self.scores, self.labels, self.request, self.sample_weight, self.truth]
-        arrays += [each for each in (self.position, self.shown) if each is not None]
+        arrays += [each for each in (self.position, self.shown, self.user) if each is not None]
         arrays += list(self.draws.values())
         context = self.context.hash_rows(seed=0).to_numpy() if self.context.width else None
         for array in (*arrays, context):
@@ -334,7 +352,7 @@ def require_two_labels(
 def _columns_of(schema: Schema) -> tuple[Any, ...]:
     """Return which column is what, in order, whatever the weights."""
     order = (schema.names, schema.score_columns, tuple(schema.context), schema.scales)
-    kinds = (schema.time, schema.graded, schema.given)
+    kinds = (schema.time, schema.graded, schema.given, schema.user)
     return (*order, schema.request, schema.sample_weight, schema.truth, schema.position, *kinds)
 
 

@@ -23,8 +23,18 @@ Missing = Literal["allow", "error"]
 
 # TOML has plain values before tables; what a reader checks first comes first.
 _ORDER = (
-    *("objectives", "context", "request", "time", "sample_weight", "position", "missing"),
-    *("unwanted", "graded", "weights", "given", "scale", "truth", "value", "examination"),
+    *("objectives", "context", "request", "user", "time", "sample_weight", "position"),
+    *(
+        "missing",
+        "unwanted",
+        "graded",
+        "weights",
+        "given",
+        "scale",
+        "truth",
+        "value",
+        "examination",
+    ),
 )
 
 
@@ -61,6 +71,8 @@ class Schema:
             concordance (see docs/objectives.md).
         given: The objective that must have happened for another to be shown, as in
             {'order': 'click'}; the label of other rows is not looked at and may be null.
+        user: Who asked, where users come back: no two rows of one are independent, so evidence and
+            intervals count users and not requests.
     """
 
     objectives: Mapping[str, str]
@@ -78,13 +90,14 @@ class Schema:
     unwanted: Sequence[str] = ()
     graded: Sequence[str] = ()
     given: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
 
     def __post_init__(self) -> None:
         for part in ("objectives", "given", "truth", "scale"):
             self._set(part, _names(part, getattr(self, part)))
         for part in ("context", "unwanted", "graded"):
             self._set(part, _columns(part, getattr(self, part)))
-        for part in ("request", "sample_weight", "time", "position"):
+        for part in ("request", "user", "sample_weight", "time", "position"):
             if getattr(self, part) is not None:
                 _columns(part, [getattr(self, part)])
         if self.missing not in ("allow", "error"):

@@ -203,9 +203,10 @@ def drawn_of(
     more: dict[str, Any] = {"sample_weight": weight, "replicates": REPLICATES}
     drawn: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     if not only_events:
-        resampled = bootstrap_areas(fused, labels, groups=requests, **more)
+        resampled = bootstrap_areas(fused, labels, groups=log.units, **more)
         drawn["all rows"] = values_of(fused, log), resampled
     if requests is not None and not only_events:
+        more["units"] = log.user
         resampled = bootstrap_request_areas(fused, labels, requests, expected=exact, **more)
         drawn["within requests"] = values_of(fused, log, within=True), resampled
     if requests is not None:
@@ -213,7 +214,11 @@ def drawn_of(
         drawn["events"] = (
             events_at_k(fused, labels, requests, k, event_weight=counts),
             bootstrap_values(
-                fused, labels, requests, k, value=each, event_weight=counts, replicates=REPLICATES
+                *(fused, labels, requests, k),
+                value=each,
+                event_weight=counts,
+                units=log.user,
+                replicates=REPLICATES,
             ),
         )
     return {by: np.vstack(parts) for by, parts in drawn.items()}

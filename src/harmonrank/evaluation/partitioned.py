@@ -1,7 +1,7 @@
 """Quality of a model on a table in blocks: blocks are scored, here or by workers, then measured.
 
-Of a row its fused score, labels, request and weight are kept, in files without a name that this
-process maps. They are measured as rows in memory are, so every figure is that of a table in memory.
+Of a row its fused score, labels, request, user and weight are kept, in files without a name that
+this process maps. They are measured as rows in memory are, so every figure is that of memory.
 """
 
 __all__ = ["partitioned_quality"]
@@ -24,7 +24,7 @@ from harmonrank.fusion.saved import PackedModel, pack
 from harmonrank.support.errors import DataError
 
 _Columns = dict[str, np.ndarray]
-_MEASURED = ("labels", "truth", "sample_weight", "request")
+_MEASURED = ("labels", "truth", "sample_weight", "request", "user")
 
 
 def partitioned_quality(

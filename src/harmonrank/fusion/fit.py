@@ -140,7 +140,7 @@ def learned(
     reference = _reference(facts, coder.encoder)
     if not traits.missing:
         coder = replace(coder, reference=reference)
-    named = traits.requests and schema.request is not None
+    named = traits.requests and (schema.request or schema.user) is not None
     if _for_requests(learner, schema) or named:
         coder = replace(coder, requests=True)
     train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
@@ -196,7 +196,7 @@ class _Coder:
         targets: What heads learn in place of graded labels.
         times: Of rows drawn from all, the oldest first; None where none are known.
         reference: By which missing scores are imputed; None where the method takes them.
-        requests: Whether the fit looks at requests.
+        requests: Whether the fit looks at requests and users.
     """
 
     encoder: ContextEncoder
@@ -236,6 +236,7 @@ def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:
         shares=None if rows.shown is None else rows.shown.astype(np.float64),
         request=rows.request if coder.requests else None,
         age=_ages(rows.time, coder.times),
+        user=rows.user if coder.requests else None,
     )
 
 

@@ -168,7 +168,8 @@ def _for_requests(unseen: "OutOfFold", rows: TrainingRows) -> RequestWeights | N
     if some.request is None or len(np.unique(some.request)) < FEWEST_REQUESTS:
         return None
     sign = np.where(rows.weights < 0, -1.0, 1.0)
-    return fit_request_weights(unseen.p, some.request, some.labels, sign, some.weight, unseen.fold)
+    given = unseen.p, some.request, some.labels, sign, some.weight, unseen.fold
+    return fit_request_weights(*given, some.user)
 
 
 def _incomplete(scores: np.ndarray) -> np.ndarray:

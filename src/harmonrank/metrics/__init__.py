@@ -41,6 +41,7 @@ __all__ = [
     "request_influence",
     "sigmoid",
     "spearman",
+    "unit_sums",
     "value_at_k",
 ]
 
@@ -66,6 +67,7 @@ from harmonrank.metrics._grouped import (
     grouped_auc_influence,
     grouped_auc_intervals,
     request_areas,
+    unit_sums,
 )
 from harmonrank.metrics._intervals import (
     Interval,

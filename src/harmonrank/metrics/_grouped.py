@@ -13,6 +13,7 @@ from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
     LabelArray,
+    check_groups,
     check_labels,
     check_scores,
     check_weights,
@@ -66,20 +67,23 @@ def grouped_auc_intervals(
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
 ) -> tuple[tuple[Interval, ...], Interval]:
     """Return an interval per objective of `grouped_auc`, by rows, and one of Σ_m w_m of them.
 
     The mean G = Σ_g a_g AUC_g/Σ_g a_g, eq. 1 of docs/per-request.md, is a ratio of two sums over
     requests, so request g moves it by a_g (AUC_g − G)/Σ a; the squares of these add up to its
     variance, times G/(G − 1) for G usable requests. Moves are added over objectives before they
-    are squared, so that their correlations count. An objective without a usable request is nan,
-    and so is the sum.
+    are squared, so that their correlations count; where `units` are users, over their requests
+    too. An objective without a usable request is nan, and so is the sum.
 
     >>> each, total = grouped_auc_intervals([1, 2, 2, 1], [0, 1, 0, 1], [1, 1, 2, 2])
     >>> each[0].estimate, total.estimate
     (0.5, 0.5)
     """
-    mean, moves = grouped_auc_influence(scores, labels, groups, sample_weight=sample_weight)
+    mean, moves = grouped_auc_influence(
+        scores, labels, groups, sample_weight=sample_weight, units=units
+    )
     used = (~np.isnan(moves)).sum(axis=0)
     w = objective_weighting(objective_weights, len(mean))
     counted = w != 0
@@ -97,12 +101,14 @@ def grouped_auc_influence(
     groups: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return `grouped_auc` by rows (M,), and how far each request moves it, (requests, M).
 
     A request moves it by a_g (AUC_g − G)/Σ a. Which requests have an AUC depends on the labels
     alone, so moves under two scores of the same rows can be subtracted request by request: what
-    both scores share cancels. A request without an AUC moves nothing and has nan.
+    both scores share cancels. A request without an AUC moves nothing and has nan. With `units`,
+    such as the user of each row, it is how far each of them moves it with all its requests.
 
     >>> area, moves = grouped_auc_influence([1, 2, 2, 1, 1], [0, 1, 0, 1, 1], [1, 1, 2, 2, 3])
     >>> area, moves[:, 0]
@@ -110,7 +116,29 @@ def grouped_auc_influence(
     """
     area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
     mean, share = _mean_by_rows(area, rows, pairs)
-    return mean, np.where(share > 0, share * (area - mean), np.nan)
+    share = np.nan_to_num(share)
+    moves = unit_sums(share * (area - np.nan_to_num(mean)), groups, units)
+    return mean, np.where(unit_sums(share, groups, units) > 0, moves, np.nan)
+
+
+def unit_sums(of_request: FloatArray, groups: ArrayLike, units: ArrayLike | None) -> FloatArray:
+    """Return sums over the requests of each unit, (units, …).
+
+    Args:
+        of_request: (requests, …) in the order of their ids.
+        groups: (n,) the request of each row.
+        units: (n,) the unit of each row, such as its user; requests themselves if left out.
+
+    >>> unit_sums(np.array([1.0, 2.0, 4.0]), [7, 7, 8, 9], ["a", "a", "b", "a"])
+    array([5., 2.])
+    """
+    if units is None:
+        return of_request
+    order, starts = request_layout(np.empty(np.shape(groups)), groups)
+    codes, count = check_groups(units, len(order))
+    sums = np.zeros((count, *of_request.shape[1:]))
+    np.add.at(sums, codes[order[starts[:-1]]], of_request)
+    return sums
 
 
 def _interval(estimate: float, squares: float, used: int, level: float) -> Interval:

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from harmonrank.metrics._bootstrap import poisson_weights
 from harmonrank.metrics._expected import expected_requests
-from harmonrank.metrics._grouped import request_areas
+from harmonrank.metrics._grouped import request_areas, unit_sums
 from harmonrank.metrics._inputs import FloatArray
 from harmonrank.metrics._outcomes import Outcomes
 
@@ -17,6 +17,7 @@ def bootstrap_request_areas(
     *,
     expected: bool = False,
     sample_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
     replicates: int = 200,
     seed: int = 0,
 ) -> FloatArray:
@@ -33,6 +34,8 @@ def bootstrap_request_areas(
         groups: (n,) request ids.
         expected: Labels are true probabilities: it is `expected_grouped_auc` that is resampled.
         sample_weight: (n,), of labels.
+        units: (n,) what is drawn with all its requests, such as the user of each row; requests if
+            left out.
         replicates: How many logs.
         seed: Of the draws.
 
@@ -46,7 +49,7 @@ def bootstrap_request_areas(
         area, rows, pairs = request_areas(scores, labels, groups, sample_weight)
         say = rows * (pairs > 0)
         won = say * area
-    both = np.hstack([won, say])
+    both = unit_sums(np.hstack([won, say]), groups, units)
     draws = poisson_weights(len(both), replicates, seed)
     sums = np.array([drawn @ both for drawn in draws])
     won, say = np.hsplit(sums, 2)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.metrics._bootstrap import poisson_weights
+from harmonrank.metrics._grouped import unit_sums
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -102,23 +103,27 @@ def bootstrap_values(
     *,
     value: ArrayLike,
     event_weight: ArrayLike | None = None,
+    units: ArrayLike | None = None,
     replicates: int = 200,
     seed: int = 0,
 ) -> FloatArray:
     """Return `value_at_k` on each of many resampled logs.
 
     A seed stands for the same requests whatever the scores, so the difference of two results is a
-    paired bootstrap. Of a value (M, K), K prices of every event, it is (replicates, K): those of
+    paired bootstrap. With `units`, such as the user of each row, these are drawn with all their
+    requests. Of a value (M, K), K prices of every event, it is (replicates, K): those of
     the identity are the events of each objective.
 
     >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
     array([3., 3.])
     """
     each = _request_values(scores, labels, groups, k, value, event_weight)
-    means = np.full((replicates, *each.shape[1:]), np.nan)
-    for i, drawn in enumerate(poisson_weights(len(each), replicates, seed)):
-        if total := int(drawn.sum(dtype=np.int64)):
-            means[i] = drawn @ each / total
+    values = unit_sums(each, groups, units)
+    requests = unit_sums(np.ones(len(each)), groups, units)
+    means = np.full((replicates, *values.shape[1:]), np.nan)
+    for i, drawn in enumerate(poisson_weights(len(values), replicates, seed)):
+        if total := drawn @ requests:
+            means[i] = drawn @ values / total
     return means
 
 

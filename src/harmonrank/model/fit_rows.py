@@ -32,6 +32,7 @@ class FitRows:
         request: (rows,) one number per request, where a fit looks at requests.
         age: (rows,) the share of the log that is newer, where a column tells times; NaN where the
             time of a row is unknown.
+        user: (rows,) one number per user, where it looks at requests and a column names users.
     """
 
     first: int
@@ -43,11 +44,17 @@ class FitRows:
     shares: np.ndarray | None = None
     request: np.ndarray | None = None
     age: np.ndarray | None = None
+    user: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self.scores)
+
+    @property
+    def units(self) -> np.ndarray | None:
+        """What alone is independent: users with all their requests, or else requests."""
+        return self.request if self.user is None else self.user
 
     def logits(self) -> np.ndarray:
         """Return the logits of the scores, (rows, M) float64."""
@@ -79,6 +86,7 @@ class FitRows:
             shares=of(self.shares),
             request=of(self.request),
             age=of(self.age),
+            user=of(self.user),
         )
 
 
@@ -156,13 +164,13 @@ def drawn_from(blocks: Blocks[FitRows], rows: int, most: int | None, stride: int
 
 
 def drawn_requests(blocks: Blocks[FitRows], rows: int, most: int) -> FitRows:
-    """Return about so many rows at most, whole requests drawn at random; rows if none is named."""
-    if rows <= most or blocks[0].request is None:
+    """Return about so many rows at most, whole users or requests drawn at random; rows without."""
+    if rows <= most or blocks[0].units is None:
         return drawn_from(blocks, rows, most)
-    counts = list(blocks.each(_count_of_requests, most / rows))
-    if not most / 2 <= sum(counts) <= 2 * most:  # A few requests have most of the rows.
+    counts = list(blocks.each(_count_of_units, most / rows))
+    if not most / 2 <= sum(counts) <= 2 * most:  # A few of them have most of the rows.
         return drawn_from(blocks, rows, most)
-    return joined(list(blocks.each(_of_requests, most / rows)))
+    return joined(list(blocks.each(_of_units, most / rows)))
 
 
 def joined(parts: Sequence[FitRows]) -> FitRows:
@@ -175,19 +183,19 @@ def joined(parts: Sequence[FitRows]) -> FitRows:
         arrays = [getattr(part, name) for part in parts]
         return None if arrays[0] is None else np.concatenate(arrays)
 
-    names = ("scores", "codes", "labels", "weight", "shares", "request", "age")
+    names = ("scores", "codes", "labels", "weight", "shares", "request", "age", "user")
     return replace(first, **{name: of(name) for name in names})
 
 
-def _count_of_requests(block: FitRows, share: float) -> int:
-    assert block.request is not None
-    return int((hashed(block.request, _DRAW) < share).sum())
+def _count_of_units(block: FitRows, share: float) -> int:
+    assert block.units is not None
+    return int((hashed(block.units, _DRAW) < share).sum())
 
 
-def _of_requests(block: FitRows, share: float) -> FitRows:
-    assert block.request is not None
+def _of_units(block: FitRows, share: float) -> FitRows:
+    assert block.units is not None
     # Each block draws by itself, and so that the parts of a request that it cuts go together.
-    return block.taken(hashed(block.request, _DRAW) < share)
+    return block.taken(hashed(block.units, _DRAW) < share)
 
 
 def _taken(block: FitRows, some: np.ndarray | None, stride: int) -> FitRows:

@@ -135,7 +135,7 @@ def change_of(
     """Return the paired interval of an objective's AUC by new scores less that by old ones."""
     outcomes, weight = outcomes_of(log, [objective]), log.sample_weight
     return auc_sum_interval(
-        fused, outcomes, minus=old, level=level, groups=log.request, sample_weight=weight
+        fused, outcomes, minus=old, level=level, groups=log.units, sample_weight=weight
     )
 
 
@@ -145,13 +145,13 @@ def request_change_of(
     """Return the same within requests; None where no request has an AUC of the objective.
 
     What either score gives to a whole request is no part of it. The interval is as wide as few
-    requests leave it.
+    users, or else requests, leave it.
     """
     if log.request is None:
         return None
     outcomes, weight = outcomes_of(log, [objective]), log.sample_weight
     (after, moves), (before, shared) = (
-        grouped_auc_influence(scores, outcomes, log.request, sample_weight=weight)
+        grouped_auc_influence(scores, outcomes, log.request, sample_weight=weight, units=log.user)
         for scores in (fused, old)
     )
     units = (moves - shared)[~np.isnan(moves[:, 0])]
@@ -181,9 +181,9 @@ def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> I
 
 
 def _of_few(moved: Interval, log: Log, objective: int) -> Interval:
-    """Return the interval as wide as few requests with a label of the rarer class leave it."""
+    """Return the interval as wide as few users or requests with the rarer label leave it."""
     labels, _ = log.shown_labels(objective)
-    units = np.arange(log.rows) if log.request is None else log.request
+    units = np.arange(log.rows) if log.units is None else log.units
     units = units if log.shown is None else units[log.shown[:, objective]]
     if log.schema.names[objective] in log.schema.graded:
         return _widened(moved, len(np.unique(units)) - 1)

@@ -62,7 +62,8 @@ def stream(
         return source if period is None else PeriodSource(source, period)
 
     # Rows of a request judge a model together, whatever the schema says.
-    schema = replace(schema, request=schema.request or "request")
+    # Events may miss their user, or tell another than their request had.
+    schema = replace(schema, request=schema.request or "request", user=None)
     with open_state(state, address, schema, config) as (opened, swept):
         yield StreamStarted(
             stream=opened.identity.stream,

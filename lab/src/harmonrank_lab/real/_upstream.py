@@ -87,7 +87,14 @@ def prepare(rows: RealRows, seed: int) -> Prepared:
     scored = _scored(pl.concat(pieces, how="vertical_relaxed"), rows, kept, seed)
     scores, unwanted = {n: f"p_{n}" for n in kept}, [n for n in rows.log.unwanted if n in kept]
     schema, with_items = (
-        Schema(scores, context=context, request="request_id", unwanted=unwanted, time=rows.time)
+        Schema(
+            scores,
+            context=context,
+            request="request_id",
+            unwanted=unwanted,
+            user=rows.keys[0],
+            time=rows.time,
+        )
         for context in (rows.log.context, [*rows.log.context, *rows.log.item_context])
     )
     ids = ["request_id", *rows.keys[:2], *filter(None, [rows.time])]

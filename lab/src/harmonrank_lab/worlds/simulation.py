@@ -25,6 +25,7 @@ from harmonrank.data import Log, Schema, chances_at, lineage, read_log
 from harmonrank.fusion import ceiling_of
 from harmonrank.worlds import AnyWorld, Sample, Simulation, as_frame, world_schema
 from harmonrank_lab.worlds.full_world import World
+from harmonrank_lab.worlds.shared_effects import Users
 
 UNIT_SECONDS = 60.0
 """The scale of a graded label."""
@@ -146,10 +147,7 @@ class _Plain(Simulation):
         return _schema_of(self.world)
 
     def table(self, index: int, sample: Sample, *, known: bool) -> pl.DataFrame:
-        frame = _timed(super().table(index, sample, known=known), self.world, sample)
-        if isinstance(self.world, World) and self.world.users is not None:
-            frame = frame.with_columns(user_id=self.world.users.of(sample.request))
-        return frame
+        return _told(super().table(index, sample, known=known), self.world, sample)
 
 
 @dataclass(frozen=True)
@@ -267,16 +265,25 @@ def _test_start(place: AnyWorld, rows: int) -> int:
 
 
 def _read(place: AnyWorld, sample: Sample) -> Log:
-    return read_log(_timed(as_frame(place, sample), place, sample), _schema_of(place))
+    return read_log(_told(as_frame(place, sample), place, sample), _schema_of(place))
 
 
 def _schema_of(place: AnyWorld) -> Schema:
-    """Return which column is what; a world that drifts tells the time."""
-    return replace(world_schema(place), time="time" if _drifts(place) else None)
+    """Return which column is what: a world that drifts tells the time, one of users the user."""
+    time, user = "time" if _drifts(place) else None, "user_id" if _users(place) else None
+    return replace(world_schema(place), time=time, user=user)
 
 
-def _timed(frame: pl.DataFrame, place: AnyWorld, sample: Sample) -> pl.DataFrame:
+def _told(frame: pl.DataFrame, place: AnyWorld, sample: Sample) -> pl.DataFrame:
+    """Return the table with the columns that `_schema_of` names beside those of every world."""
+    users = _users(place)
+    if users is not None:
+        frame = frame.with_columns(user_id=users.of(sample.request))
     return frame.with_columns(time=sample.time) if _drifts(place) else frame
+
+
+def _users(place: AnyWorld) -> Users | None:
+    return place.users if isinstance(place, World) else None
 
 
 def _drifts(place: AnyWorld) -> bool:

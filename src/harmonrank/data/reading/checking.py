@@ -100,11 +100,11 @@ class TableCheck:
         except DataError as error:
             self.faults.add(f"Time column '{name}'", f"is no time. {error}")
 
-    def request(self, name: str | None) -> None:
-        """Requests are numbers or text."""
+    def ids(self, role: str, name: str | None) -> None:
+        """Requests and users are numbers or text."""
         if name in self.frame.columns and (kind := self.frame.schema[name]).is_nested():
             self.faults.add(
-                f"Request column '{name}'",
+                f"{role} column '{name}'",
                 f"must hold numbers or text. Got type {kind}; convert it first.",
             )
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import instants, table_columns, with_clock
+from harmonrank.data.hashing import mixed
 from harmonrank.data.kinds import lineage
 from harmonrank.data.log import Log
 from harmonrank.data.reading.checking import TableCheck, is_lost
@@ -17,6 +18,7 @@ from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.tables import Faults, Source, column_names, describe, open_table
 from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
+from harmonrank.support.errors import DataError
 
 _IN_64_BITS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
 _TILE_ROWS = 4096
@@ -40,7 +42,7 @@ def read_log(
         source: A path, a list of paths, a polars, pandas or pyarrow table, or a log that was read
             before, whose columns are put in the order of the schema (see `Log.aligned`).
         schema: Which column is what; a dict of its parts will do.
-        labels: Also read labels, requests, sample weights, positions and, where there, true
+        labels: Also read labels, requests, users, sample weights, positions and, where there, true
             probabilities.
         sample_weight: Without labels: also read sample weights, where the table has them.
         first_row: Where the source begins in a larger table, so that errors name the right row.
@@ -60,9 +62,9 @@ def read_log(
     faults = Faults(name or describe(source))
     frame = open_table(source, faults.present(there, chain(*named.values())), empty=empty)
     truth = named.get("truth", [])
-    weight, request, position, time = (
+    weight, request, user, position, time = (
         next(iter(named.get(role, ())), None)
-        for role in ("sample_weight", "request", "position", "time")
+        for role in ("sample_weight", "request", "user", "position", "time")
     )
     if not frame.height:
         # A csv file without rows has columns without types, so there is nothing to check.
@@ -76,23 +78,26 @@ def read_log(
     draws = [(n, c) for n, c in zip(schema.names, truth, strict=False) if n in schema.graded]
     check.draws([column for _, column in draws])
     check.probabilities([column for column in truth if column not in dict(draws).values()])
-    check.request(request)
+    check.ids("Request", request)
+    check.ids("User", user)
     check.sample_weight(weight)
     check.position(position)
     check.time(time)
     faults.refuse()
+    requests = request_ids(frame[request], first_row) if request else None
     return Log(
         schema,
         to_probabilities(_floats(frame, schema.score_columns), schema.scales),
         pl.DataFrame(with_clock(frame, schema.context)),
         _labels(frame, schema, shown) if labels else None,
-        request_ids(frame[request], first_row) if request else None,
+        requests,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
         _truths(frame, truth, [column for _, column in draws]) if truth else None,
         _places(frame[position]) if position else None,
         shown=shown,
         draws={name: _density(frame[column]) for name, column in draws},
         time=instants(frame[time]).cast(pl.Float64).to_numpy() if time else None,
+        user=_user_ids(frame[user], requests, first_row) if user else None,
     )
 
 
@@ -114,7 +119,8 @@ def named_columns(
         "sample_weight": (schema.sample_weight,) if weighted else (),
     }
     if labels:
-        columns |= {"request": (schema.request,), "position": (schema.position,)}
+        columns |= {"request": (schema.request,), "user": (schema.user,)}
+        columns |= {"position": (schema.position,)}
         columns |= {"time": (schema.time if schema.time in there else None,)}
         columns |= {"label": schema.names, "truth": _truth_columns(there, schema)}
     return {role: [name for name in names if name] for role, names in columns.items()}
@@ -225,4 +231,26 @@ def request_ids(series: pl.Series, first_row: int = 0) -> np.ndarray:
     ids = whole.fill_null(0).to_numpy().copy()
     alone = np.flatnonzero(is_lost(series).to_numpy())
     ids[alone] = _FIRST_ALONE + first_row + alone
+    return ids
+
+
+def _user_ids(series: pl.Series, request: np.ndarray | None, first_row: int) -> np.ndarray:
+    """Return the same of users; rows without one are kept together by their request.
+
+    Raises:
+        DataError: Neighbouring rows of a request have two users.
+    """
+    ids = request_ids(series, first_row)
+    if request is None:
+        return ids
+    lost = is_lost(series).to_numpy()
+    if lost.any():
+        # Mixed bits, as numbers of requests may be those of users.
+        ids = np.where(lost, mixed(request.view(np.uint64)).view(np.int64), ids)
+    two = np.flatnonzero((np.diff(request) == 0) & (np.diff(ids) != 0))
+    if len(two):
+        raise DataError(
+            f"User column '{series.name}' must be the same in all rows of a request. Got two users "
+            f"in rows {first_row + two[0]:,} and {first_row + two[0] + 1:,}; name who asked."
+        )
     return ids

@@ -17,14 +17,14 @@ from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
 
 _SCORE, _LABEL, _TRUTH, _CONTEXT = "score", "label", "truth", "context"
-_REQUEST, _WEIGHT, _POSITION = "request", "sample_weight", "position"
+_REQUEST, _USER, _WEIGHT, _POSITION = "request", "user", "sample_weight", "position"
 
 
 def concatenated(logs: Sequence[Log]) -> Log:
     """Return the rows of several logs of one schema, in order; some may have none.
 
     Requests are numbered afresh: each log counts its own, so that the same number in two of them
-    does not stand for the same request.
+    does not stand for the same request. A user is the same in all of them.
 
     Raises:
         DataError: A context column holds text in one and numbers in another, or one log has labels,
@@ -95,6 +95,7 @@ def write_rows(path: Path, log: Log) -> None:
         *_columns(_TRUTH, log.truth),
         *(column.alias(f"{_CONTEXT}/{i}") for i, column in enumerate(log.context)),
         *_columns(_REQUEST, log.request),
+        *_columns(_USER, log.user),
         *_columns(_WEIGHT, log.sample_weight),
         *_columns(_POSITION, log.position),
     ]
@@ -130,6 +131,7 @@ def read_rows(path: Path, schema: Schema, most: int) -> Log:
         objectives={label: f"{_SCORE}/{i}" for i, label in enumerate(labels)},
         context=[f"{_CONTEXT}/{i}" for i in range(len(schema.context))],
         request=_REQUEST if _REQUEST in there else None,
+        user=_USER if _USER in there else None,
         sample_weight=_WEIGHT if _WEIGHT in there else None,
         position=_POSITION if _POSITION in there else None,
         truth={label: f"{_TRUTH}/{i}" for i, label in enumerate(labels)},

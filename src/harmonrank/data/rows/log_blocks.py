@@ -72,7 +72,7 @@ def needed_memory(source: Paths, schema: Schema) -> int:
     files = TableFiles.of(source)
     if files.kind != "parquet":
         return 0
-    given = (schema.request, schema.sample_weight, schema.position, schema.time)
+    given = (schema.request, schema.user, schema.sample_weight, schema.position, schema.time)
     columns = 2 * len(schema.names) + len(schema.context) + sum(name is not None for name in given)
     return count_rows(files) * columns * _BYTES
 

@@ -176,7 +176,7 @@ class Sweep:
         return auc(self.fused(weights), self.labels, sample_weight=self.row_weight)
 
     def influence(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return `decisive` AUCs and the influence of each request (or row) on them.
+        """Return `decisive` AUCs and the influence of each user, request or row on them.
 
         A request without an AUC has nan.
         """
@@ -186,13 +186,11 @@ class Sweep:
             area = total.sum(axis=0) / usable.sum(axis=0)
             return area, (total - area * usable) / usable.sum(axis=0)
         if self.within:
-            weight = log.sample_weight
-            return grouped_auc_influence(
-                fused, outcomes_of(log), self._requests, sample_weight=weight
-            )
+            given = fused, outcomes_of(log), self._requests
+            return grouped_auc_influence(*given, sample_weight=log.sample_weight, units=log.user)
         area, influence = auc_influence(fused, self.labels, sample_weight=self.row_weight)
-        if log.request is not None:
-            influence = request_influence(influence, self._requests)
+        if log.units is not None:
+            influence = request_influence(influence, log.units)
         return area, influence / log.rows
 
     @cached_property

@@ -79,7 +79,7 @@ class Areas:
     """How well a fused score ranks each objective.
 
     Attributes:
-        auc: Of each objective with its interval; requests are the sampling unit if known.
+        auc: Of each objective with its interval; users, else requests, are the sampling unit.
         auc_sum: Σ_m w_m AUC_m, likewise.
         exact_auc: In a world, AUC by true probabilities, without label noise.
         exact_auc_sum: Its weighted sum.
@@ -171,9 +171,9 @@ def areas_of(
     names = names if columns is None else names[list(columns)]
     counts: dict[str, Any] = {"objective_weights": weights, "sample_weight": log.sample_weight}
     if within:
-        each, total = grouped_auc_intervals(fused, labels, _requests(log), **counts)
+        each, total = grouped_auc_intervals(fused, labels, _requests(log), units=log.user, **counts)
     else:
-        each, total = auc_intervals(fused, labels, groups=log.request, **counts)
+        each, total = auc_intervals(fused, labels, groups=log.units, **counts)
     areas = Areas(auc=dict(zip(names.tolist(), each, strict=True)), auc_sum=total)
     exact, counted = _exact(fused, log, columns, within), weights != 0
     if exact is None:

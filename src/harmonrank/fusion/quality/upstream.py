@@ -156,7 +156,7 @@ def _cost(model: "Method", whole: Log, hidden: Log) -> tuple[float, Interval]:
         labels,
         minus=model.score(hidden),
         objective_weights=weights,
-        groups=whole.request,
+        groups=whole.units,
         sample_weight=whole.sample_weight,
     )
     return float(weights @ areas), lost

@@ -22,7 +22,7 @@ class ValueAtK:
         value: What an event of each objective is worth.
         ranked: Whether the fused score is the expected value, so that rows are ranked by it.
         mean: By labels; None without requests.
-        ci: Ends of its bootstrap interval over requests.
+        ci: Ends of its bootstrap interval over users, else requests.
         exact: In a world, its expectation by true probabilities, without label noise.
         best: The largest possible `exact` on these rows.
     """
@@ -62,7 +62,7 @@ def value_of(fused: np.ndarray, log: Log, value: np.ndarray, k: int, *, ranked: 
         return at_k
     rows, counts = (fused, outcomes_of(log), log.request, k), log.inverse
     mean = value_at_k(*rows, value=value, event_weight=counts)
-    drawn = bootstrap_values(*rows, value=value, event_weight=counts)
+    drawn = bootstrap_values(*rows, value=value, event_weight=counts, units=log.user)
     estimate, (low, high) = percentiles(mean, drawn, LEVEL).parts
     at_k = replace(at_k, mean=estimate, ci=(low, high))
     if log.truth is None:

@@ -3,10 +3,11 @@
 A head may leave a simpler one only as far as unseen rows bear it out. The ladder has three rungs:
 the full head, a plain logistic regression on all scores and the context, and a calibration of the
 objective's own score. Each is fitted without one of three consecutive parts of the log and tried on
-that part. Rows of a request are not independent, so requests are: with ℓ_g the log-likelihoods of
-request g on all rungs, their sum e has covariance C = Σ_g (ℓ_g − ℓ̄)(ℓ_g − ℓ̄)ᵀ, and the weights
-E softmax(e + z + prior) with z ~ N(0, C), eq. 16 of docs/default-method.md, are near 1 for a rung
-that is surely the best one (pseudo-BMA+, Yao et al. 2018).
+that part. Rows of a user are not independent, nor are those of a request, so whole users are, or
+requests where none are named: with ℓ_g the log-likelihoods of user g on all rungs, their sum e has
+covariance C = Σ_g (ℓ_g − ℓ̄)(ℓ_g − ℓ̄)ᵀ, and the weights E softmax(e + z + prior) with z ~ N(0, C),
+eq. 16 of docs/default-method.md, are near 1 for a rung that is surely the best one (pseudo-BMA+,
+Yao et al. 2018).
 
 All rungs are linear in the same numbers but for the residual, so their average on the scale of
 logits is again `Heads`: nothing more is stored, and scoring takes as long.
@@ -31,8 +32,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harmonrank.data.rows.blocks import Blocks
-from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_requests
+from harmonrank.data.rows.blocks import Blocks, HeldBlocks
+from harmonrank.model.fit_rows import FitRows, RowCounts, drawn_requests
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_fit import RUNGS, fit_rungs, steps_of
 from harmonrank.model.missing.heads_marginal import MarginalScorer
@@ -57,7 +58,7 @@ class OutOfFold:
     """Rows, and what heads that did not learn from them say of them.
 
     Attributes:
-        rows: Whole requests, where a column names them.
+        rows: Whole users or requests, where a column names them.
         fold: (rows,) the part of the log that each is in.
         p: (rows, M) probabilities by the average of the rungs.
         weights: (rungs, M) of the rungs in the average.
@@ -153,24 +154,26 @@ def _unseen(
 
 def in_blocks(rows: FitRows) -> Blocks[FitRows]:
     """Return rows as a log of their own."""
-    given = rows.scores, rows.codes, rows.labels, rows.weight, rows.shares, rows.request
-    return cut_rows(*given, are_logits=rows.are_logits)
+    return HeldBlocks([replace(rows, first=0)])
 
 
 def requests_of(rows: FitRows) -> np.ndarray:
-    """Return the number of each row's request; of a run of rows where too few are known."""
-    if rows.request is not None:
-        known, codes = np.unique(rows.request, return_inverse=True)
+    """Return the number of each row's user, else request; of a run of rows if few are known."""
+    if rows.units is not None:
+        known, codes = np.unique(rows.units, return_inverse=True)
         if len(known) >= FEWEST_REQUESTS:
             return codes.reshape(-1)
     return np.arange(rows.rows) * min(_RUNS, rows.rows) // rows.rows
 
 
 def request_folds(request: np.ndarray) -> np.ndarray:
-    """Return the part of the log that each row's request is in; parts have about as many rows.
+    """Return the part of the log that each row's request, or user, is in, by where its rows are.
+
+    Parts have about as many rows, and follow each other as far as users do: what is learned of
+    those who come early is tried on those who come late.
 
     Args:
-        request: (rows,) numbers from 0 on, in the order of the log.
+        request: (rows,) numbers from 0 on, of requests or users; rows are in the order of the log.
     """
     rows, size = len(request), np.bincount(request)
     order = np.argsort(np.bincount(request, np.arange(rows)) / size, kind="stable")
@@ -193,7 +196,7 @@ def _logits(rungs: Sequence[Heads], rows: FitRows) -> np.ndarray:
 
 
 def _evidence(request: np.ndarray, rows: FitRows, logits: np.ndarray) -> np.ndarray:
-    """Return the log-likelihood of the labels of each request, (requests, M)."""
+    """Return the log-likelihood of the labels of each user or request, (units, M)."""
     each, counts = rows.labels * logits - np.logaddexp(0.0, logits), rows.counts()
     if counts is not None:
         each *= counts if counts.ndim == 2 else counts[:, None]
@@ -201,7 +204,7 @@ def _evidence(request: np.ndarray, rows: FitRows, logits: np.ndarray) -> np.ndar
 
 
 def evidence_weights(evidence: np.ndarray, prior: float = _PRIOR) -> np.ndarray:
-    """Return the weight of each rung for one objective, by (rungs, requests) log-likelihoods.
+    """Return the weight of each rung for one objective, by (rungs, units) log-likelihoods.
 
     >>> better = np.array([[0.0] * 50, [-1.0] * 50])
     >>> evidence_weights(better).round(3)

@@ -63,7 +63,7 @@ _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
 _ENOUGH = 0.15
 _ROUNDS = Rounds(most=50, enough=_ENOUGH / 10, steady=_ENOUGH / 10, near=2.0)
 _COORDINATE_ROWS = 500_000
-_CLUSTERED_ROWS = 60_000  # Whole requests, on which clustering is measured.
+_CLUSTERED_ROWS = 60_000  # Whole users or requests, on which clustering is measured.
 RUNGS = 3
 """How many rungs `fit_rungs` returns."""
 # What a plain calibration of each score would be; the first four groups.
@@ -158,10 +158,15 @@ def _fit_full(
         return _fit_incomplete(plain, blocks, counts, on_step, residual)
     data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
     heads = fit_linear(plain, BlockSums(data), on_step)
-    clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
+    clustering = _clustering(heads, blocks, counts)
     if (clustering > 1).any():
         heads = fit_linear(heads, BlockSums(data), clustering=clustering)
     return _with_residual(heads, data, on_step, residual), data, clustering
+
+
+def _clustering(heads: Heads, blocks: Blocks[FitRows], counts: RowCounts) -> np.ndarray:
+    some = drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS)
+    return context_clustering(heads, some, counts.rows)
 
 
 @dataclass(frozen=True)
@@ -267,7 +272,7 @@ def _fit_incomplete(
     """
     data = blocks.made(_filled_sums, heads, counts.rows)
     heads = fit_linear(heads, BlockSums(data))
-    clustering = context_clustering(heads, drawn_requests(blocks, counts.rows, _CLUSTERED_ROWS))
+    clustering = _clustering(heads, blocks, counts)
     for last in (False, True):
         data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
         told = on_step if last else lambda _: None

@@ -12,11 +12,12 @@ of the log, and mixtures are tried within the requests of that part.
 __all__ = ["fit_request_weights"]
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.metrics import request_areas, request_gains
+from harmonrank.metrics import request_areas, request_gains, unit_sums
 from harmonrank.model.linear.averaging import request_folds
 from harmonrank.model.requests.request_levels import fit_levels
 from harmonrank.model.requests.request_weights import RequestWeights, put_terms, term_count
@@ -41,17 +42,20 @@ class _Rows:
         request: (rows,) ascending numbers.
         labels: (rows, M).
         weight: (rows,).
+        unit: (rows,) what alone is independent: the user, or else the request.
     """
 
     p: np.ndarray
     request: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
+    unit: np.ndarray
 
     def taken(self, rows: np.ndarray) -> Self:
         """Return the rows of some requests."""
         request = np.unique(self.request[rows], return_inverse=True)[1].reshape(-1)
-        return type(self)(self.p[rows], request, self.labels[rows], self.weight[rows])
+        about = self.labels[rows], self.weight[rows], self.unit[rows]
+        return type(self)(self.p[rows], request, *about)
 
 
 def fit_request_weights(
@@ -61,6 +65,7 @@ def fit_request_weights(
     sign: np.ndarray,
     sample_weight: np.ndarray | None = None,
     fold: np.ndarray | None = None,
+    user: np.ndarray | None = None,
 ) -> RequestWeights | None:
     """Fit κ so that κ p orders each request as well as a function of the row can.
 
@@ -73,13 +78,14 @@ def fit_request_weights(
         sample_weight: (rows,).
         fold: (rows,) the part of the log of each row; a request is in one of them. Thirds of the
             rows if left out.
+        user: (rows,) who asked, where that is known: no two rows of one are independent.
 
     Returns:
         None where κ would hardly change the order within requests.
     """
     order = np.argsort(request, kind="stable")
     w = np.ones(len(p)) if sample_weight is None else sample_weight.astype(np.float64)
-    rows = _Rows(clipped(p), request, labels, w).taken(order)
+    rows = _Rows(clipped(p), request, labels, w, request if user is None else user).taken(order)
     fold = request_folds(rows.request) if fold is None else fold[order]
     share = _proven_share(rows, fold, sign)
     if share == 0:
@@ -121,7 +127,7 @@ def _mixed(
 
 
 def _proven_share(rows: _Rows, fold: np.ndarray, sign: np.ndarray) -> float:
-    """Return the mean of the shares that are best within requests that are drawn anew.
+    """Return the mean of the shares that are best within requests that are drawn anew, by user.
 
     So it is as near to 0, to 1 and to the middle as unseen labels can tell. It is 0 where κ gains
     less than a standard error, or next to nothing.
@@ -145,10 +151,10 @@ def _proven_share(rows: _Rows, fold: np.ndarray, sign: np.ndarray) -> float:
 
 
 def _tried(rows: _Rows, held: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what mixtures that the other rows give come to in each held request.
+    """Return what mixtures that the other rows give come to in the requests of each held unit.
 
     Returns:
-        Rows times AUC, (requests, shares, M), and rows that have an AUC, (requests, M).
+        Rows times AUC, (units, shares, M), and rows that have an AUC, (units, M).
     """
     learned, unseen = rows.taken(np.flatnonzero(~held)), rows.taken(np.flatnonzero(held))
     both = _straight_and_bent(learned)
@@ -158,7 +164,8 @@ def _tried(rows: _Rows, held: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray,
         area, size, pairs = request_areas(score, unseen.labels, unseen.request, unseen.weight)
         say = size * (pairs > 0)
         won.append(say * area)
-    return np.stack(won, axis=1), say
+    by_unit = partial(unit_sums, groups=unseen.request, units=unseen.unit)
+    return by_unit(np.stack(won, axis=1)), by_unit(say)
 
 
 def _regressed(
