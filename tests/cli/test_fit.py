@@ -90,7 +90,7 @@ def test_json_on_standard_output_is_alone_there(fit, folder):
     done = fit("-o", folder / "m", "--valid", folder / "valid.parquet", "--json", "-")
     numbers = json.loads(done.out)
     assert set(numbers) == {
-        *("method", "model", "fit_seconds", "valid", "missing", "position"),
+        *("method", "model", "fit_seconds", "valid", "missing", "position", "fading"),
         *("rows", "fitted_rows", "blocks", "caution"),
     }
     assert numbers["valid"]["auc"].keys() == {"buy", "like"}

@@ -103,7 +103,7 @@ def test_a_case_that_fails_is_named_and_the_others_go_on(run, tmp_path, monkeypa
     report = json.loads(done.out)
     assert done.code == 1
     assert report["failures"] == [{"name": "grouped auc", "error": "MemoryError: too much"}]
-    assert len(report["results"]) == 6
+    assert len(report["results"]) == 5
     assert "grouped auc failed: MemoryError: too much" in done.err
 
 
