@@ -78,3 +78,19 @@ def test_what_requests_share_does_not_become_an_effect_of_their_place(seed):
     )
     effects = [np.abs(heads.theta[0, -SLOTS[1] :]).mean() for heads in (blind, aware)]
     assert effects[1] < 0.7 * effects[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_users_share_does_not_become_an_effect_of_pairs_of_their_columns(seed):
+    rng = np.random.default_rng(seed)
+    user = rng.integers(0, 800, 16_000)  # who come back throughout the log
+    codes = rng.integers(0, 10, (800, 2)).astype(np.int32)[user]
+    logits = rng.normal(-1.0, 1.0, (len(user), 1))
+    moods = 2.0 * rng.normal(size=(800, 1))[user]
+    labels = (rng.random(logits.shape) < sigmoid(logits + moods)).astype(float)
+    given = logits, codes, labels
+    blind, aware = (
+        fit_blocks(cut_rows(*given, request=known, are_logits=True), (10, 10)).residual.pair
+        for known in (None, user)
+    )
+    assert np.abs(aware).mean() < 0.1 * np.abs(blind).mean()

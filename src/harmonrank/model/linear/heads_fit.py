@@ -161,7 +161,7 @@ def _fit_full(
     clustering = _clustering(heads, blocks, counts)
     if (clustering > 1).any():
         heads = fit_linear(heads, BlockSums(data), clustering=clustering)
-    return _with_residual(heads, data, on_step, residual), data, clustering
+    return _with_residual(heads, data, on_step, residual, clustering), data, clustering
 
 
 def _clustering(heads: Heads, blocks: Blocks[FitRows], counts: RowCounts) -> np.ndarray:
@@ -250,13 +250,19 @@ def _plain(
 
 
 def _with_residual(
-    heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
+    heads: Heads,
+    data: Blocks[HeadSums],
+    on_step: Callable[[int], None],
+    residual: bool,
+    clustering: np.ndarray,
 ) -> Heads:
-    """Fit what linear heads leave unexplained."""
+    """Fit what linear heads leave unexplained, by evidence that knows of clusters."""
     if not residual:
         return heads
     rows = ResidualBlocks.of(data, heads.slots, heads.theta)
-    return replace(heads, residual=fit_residual(rows, lambda m: on_step(_STEPS + m + 1)))
+    dispersion = clustering if (clustering > 1).any() else None
+    fitted = fit_residual(rows, lambda m: on_step(_STEPS + m + 1), dispersion)
+    return replace(heads, residual=fitted)
 
 
 def _fit_incomplete(
@@ -277,7 +283,7 @@ def _fit_incomplete(
         data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
         told = on_step if last else lambda _: None
         heads = fit_linear(heads, BlockSums(data), told, clustering=clustering)
-    return _with_residual(heads, data, on_step, residual), data, clustering
+    return _with_residual(heads, data, on_step, residual, clustering), data, clustering
 
 
 def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
