@@ -113,8 +113,8 @@ def _known(x: np.ndarray) -> np.ndarray:
 def _quantiles(x: np.ndarray) -> np.ndarray:
     """Return the quantiles at `_SHARES`, between two rows by interpolation."""
     ascending = np.sort(x)
-    found: np.ndarray = np.interp(_SHARES * (len(x) - 1), np.arange(len(x)), ascending)
-    return found
+    quantiles: np.ndarray = np.interp(_SHARES * (len(x) - 1), np.arange(len(x)), ascending)
+    return quantiles
 
 
 def _spread_out(knots: np.ndarray) -> bool:
@@ -169,8 +169,8 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
         bins = np.stack([total, positive, mass])[:, there, None]
         given = bins[0] / bins[2], bins[1] / bins[2], bins[2]
         share = np.array([positive.sum() / mass.sum()])
-        found = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), share)  # noqa: B023
-        fits.append(found.there.value[0])
+        maximum = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), share)  # noqa: B023
+        fits.append(maximum.there.value[0])
     return np.array(fits)
 
 

@@ -49,8 +49,8 @@ _MANY_ROWS = 3
 
 def periods_of(number: np.ndarray, rows: int) -> np.ndarray:
     """Return the period of each row, by its number in a log of so many."""
-    found: np.ndarray = (number * PERIODS // rows).astype(np.uint8)
-    return found
+    periods: np.ndarray = (number * PERIODS // rows).astype(np.uint8)
+    return periods
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class HeadSums:
         """
         M, D = theta.shape
         K = HeadColumns(M).width
-        found = Likelihood(np.zeros(M), np.zeros((M, D)), np.zeros((M, D, D)))
-        value, slopes, curved = found
+        likelihood = Likelihood(np.zeros(M), np.zeros((M, D)), np.zeros((M, D, D)))
+        value, slopes, curved = likelihood
         for block, runs in self.blocks(M * (M + 1) ** 2):
             surprise = self.surprise(block)
             given = self.affine(theta, block, surprise)
@@ -188,8 +188,8 @@ class HeadSums:
 
             each_part(fold, M)
         curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
-        self.few_rows.add(theta, found)
-        return found
+        self.few_rows.add(theta, likelihood)
+        return likelihood
 
     def _sums(
         self, block: slice, runs: slice, intercept: np.ndarray, slope: np.ndarray
@@ -199,7 +199,7 @@ class HeadSums:
         pairs = (M + 1) * (M + 2) // 2
         start = self.run_start[runs.start : runs.stop + 1]
         context = self.run_context[runs] - block.start
-        found = np.empty((len(context), M, M + 1 + pairs), np.float32)
+        of_runs = np.empty((len(context), M, M + 1 + pairs), np.float32)
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
         cuts = _chunks(start)
         losses = np.zeros((len(cuts) - 1, M))
@@ -211,13 +211,13 @@ class HeadSums:
             write_logits(self.away, start, context, low, high, intercept, slope, z)
             e = np.exp(z)  # NumPy's is a vector loop
             losses[chunk] = log_losses(z, e, self.labels[:, rows], weight[:, rows])
-            add_runs(self.away, self.labels, weight, start, low, high, e, found)
+            add_runs(self.away, self.labels, weight, start, low, high, e, of_runs)
 
         each_part(add, len(cuts) - 1)
         contexts = block.stop - block.start
         gradient = np.zeros((M, contexts, M + 1))
         curvature = np.zeros((M, contexts, M + 1, M + 1))
-        add_to_contexts(found, context, gradient, curvature)
+        add_to_contexts(of_runs, context, gradient, curvature)
         return losses.sum(axis=0), gradient, curvature
 
     def affine(

@@ -61,7 +61,7 @@ def write_logits(
 
 @sum_kernel
 def add_runs(
-    away: Any, labels: Any, weight: Any, start: Any, low: int, high: int, e: Any, found: Any
+    away: Any, labels: Any, weight: Any, start: Any, low: int, high: int, e: Any, of_runs: Any
 ) -> None:
     """Write Σ g a and the lower half of Σ h a aᵀ of every head and run; e is exp of −logit."""
     M, before = len(away), start[low]
@@ -75,19 +75,19 @@ def add_runs(
                 e[m, first - before : end - before], labels[m, first:end],
                 weight[min(m, len(weight) - 1), first:end], g[m], h[m],
             )  # fmt: skip
-            found[run, m, 0], found[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
+            of_runs[run, m, 0], of_runs[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
         k = M + 2
         for i in range(M):
             x = away[i, first:end]
             for m in range(M):
-                found[run, m, 1 + i] = _product(g[m], x)
-                found[run, m, k] = _product(h[m], x)
+                of_runs[run, m, 1 + i] = _product(g[m], x)
+                of_runs[run, m, k] = _product(h[m], x)
             for j in range(i + 1):
                 y, k = away[j, first:end], k + 1
                 for r in range(n):
                     q[r] = x[r] * y[r]
                 for m in range(M):
-                    found[run, m, k] = _product(h[m], q[:n])
+                    of_runs[run, m, k] = _product(h[m], q[:n])
             k += 1
 
 
@@ -120,18 +120,18 @@ def _total(a: Any) -> Any:
 
 
 @kernel
-def add_to_contexts(found: Any, context: Any, gradient: Any, curvature: Any) -> None:
+def add_to_contexts(of_runs: Any, context: Any, gradient: Any, curvature: Any) -> None:
     """Add each run's sums to those of its context, and unpack the halves of the matrices."""
     M, n = gradient.shape[0], gradient.shape[2]
-    for run in range(len(found)):
+    for run in range(len(of_runs)):
         c = context[run]
         for m in range(M):
             for i in range(n):
-                gradient[m, c, i] += found[run, m, i]
+                gradient[m, c, i] += of_runs[run, m, i]
             k = n
             for i in range(n):
                 for j in range(i + 1):
-                    curvature[m, c, i, j] += found[run, m, k]
+                    curvature[m, c, i, j] += of_runs[run, m, k]
                     curvature[m, c, j, i] = curvature[m, c, i, j]
                     k += 1
 

@@ -37,7 +37,7 @@ def surprises(
     """
     M, base = len(away), np.exp(density.log_variance)
     deviation = np.sqrt(base)
-    found = np.empty((M, len(context)), np.float32)
+    surprise = np.empty((M, len(context)), np.float32)
     few = np.empty((3, M, len(contexts)), np.float32)
     few[0] = (density.mean_of(contexts) / deviation).T
     few[1] = (density.variance_of(contexts) / base - 1).T
@@ -49,10 +49,10 @@ def surprises(
         matrix = density.precision_of(contexts[part]) * np.outer(deviation, deviation)
         few[2, :, part] = 1 / np.sqrt(np.einsum("cmm->mc", matrix))
         low, high = np.searchsorted(context, [part.start, part.stop])
-        put_surprise(matrix, context, low, high, part.start, skip, away, found)
+        put_surprise(matrix, context, low, high, part.start, skip, away, surprise)
 
     each_part(put, len(parts))
-    return found, few
+    return surprise, few
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ class RowSums:
         weight: np.ndarray = self.weight[min(m, len(self.weight) - 1)]
         return weight
 
-    def add(self, theta: np.ndarray, found: Likelihood) -> None:
+    def add(self, theta: np.ndarray, likelihood: Likelihood) -> None:
         """Add values, gradients and negative Hessians to those of other rows."""
         if not len(self.context):
             return
-        (value, slopes, curved), K = found, HeadColumns(len(self.away)).width
+        (value, slopes, curved), K = likelihood, HeadColumns(len(self.away)).width
         wide = -(-K // SIDE) * SIDE  # What is beyond the last column is never looked at.
 
         def add(m: int) -> None:

@@ -108,8 +108,8 @@ class Completions:
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         fit = np.exp(fit - np.maximum.reduceat(fit, starts)[self.row])
         mean = np.add.reduceat(fit, starts) / np.diff(starts, append=len(fit))
-        found: np.ndarray = self.weight * fit / mean[self.row]
-        return found
+        weights: np.ndarray = self.weight * fit / mean[self.row]
+        return weights
 
     def sums(
         self,

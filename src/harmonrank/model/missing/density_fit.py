@@ -123,9 +123,9 @@ def _unseen(gaps: Gaps, density: Density, contexts: np.ndarray, w: np.ndarray) -
     total, squares = np.zeros((M, M)), np.zeros((len(contexts), M))
     mass = np.bincount(gaps.pair, w[gaps.rows], len(gaps.context))
     for block, _ in gaps.blocks():
-        found = mass[block, None, None] * gaps.conditional(density, contexts, block).covariance
-        total += found.sum(axis=0)
-        np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", found))
+        covariance = mass[block, None, None] * gaps.conditional(density, contexts, block).covariance
+        total += covariance.sum(axis=0)
+        np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", covariance))
     return Unseen(total, squares)
 
 

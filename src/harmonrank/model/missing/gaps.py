@@ -42,8 +42,8 @@ class MissingDensity:
         """Condition normal draws of precision (pairs, M, M) on what (pairs, M) flags leave.
 
         >>> precision = np.array([[[2.0, -1.0], [-1.0, 2.0]]])
-        >>> found = MissingDensity.of(precision, np.array([[True, False]]))
-        >>> found.gain[0, 0, 1], found.covariance[0, 0, 0].round(9)
+        >>> missing = MissingDensity.of(precision, np.array([[True, False]]))
+        >>> missing.gain[0, 0, 1], missing.covariance[0, 0, 0].round(9)
         (np.float64(0.5), np.float64(0.5))
         """
         eye = np.eye(precision.shape[1])
@@ -57,8 +57,8 @@ class MissingDensity:
     @property
     def covariance(self) -> np.ndarray:
         """The conditional covariance, (pairs, M, M)."""
-        found: np.ndarray = self.root @ np.swapaxes(self.root, 1, 2)
-        return found
+        covariance: np.ndarray = self.root @ np.swapaxes(self.root, 1, 2)
+        return covariance
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class Gaps:
     def fill(self, places: np.ndarray, density: Density, contexts: np.ndarray) -> None:
         """Write the conditional mean of each missing coordinate in its place."""
         for block, rows in self.blocks():
-            found = self.conditional(density, contexts, block)
-            self.fill_block(places, density, contexts, block, rows, found)
+            conditional = self.conditional(density, contexts, block)
+            self.fill_block(places, density, contexts, block, rows, conditional)
 
     def fill_block(
         self,
@@ -125,12 +125,12 @@ class Gaps:
         contexts: np.ndarray,
         block: slice,
         rows: slice,
-        found: MissingDensity,
+        conditional: MissingDensity,
     ) -> None:
-        """Write conditional means for the rows of a block of pairs, whose density was found."""
+        """Write conditional means for the rows of a block of pairs with these densities."""
         centre = density.centre_of(contexts[self.context[block]])
         pair, missing = self.pair[rows] - block.start, self.missing[block]
-        _fill(self.rows[rows], pair, missing, found.gain, centre, density.scale, places)
+        _fill(self.rows[rows], pair, missing, conditional.gain, centre, density.scale, places)
 
 
 def distinct_sets(lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

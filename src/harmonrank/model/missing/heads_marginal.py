@@ -52,9 +52,9 @@ class MarginalScorer:
         places = np.ascontiguousarray(heads.coordinate(score_logit(scores)))
         gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
         for block, part in gaps.blocks(self._tables.made + _POINTS * M):
-            found = gaps.conditional(heads.density, contexts, block)
-            gaps.fill_block(places, heads.density, contexts, block, part, found)
-            root = found.root * heads.density.scale[:, None]
+            conditional = gaps.conditional(heads.density, contexts, block)
+            gaps.fill_block(places, heads.density, contexts, block, part, conditional)
+            root = conditional.root * heads.density.scale[:, None]
             # Pairs are in the order of their contexts.
             low, high = gaps.context[block][[0, -1]]
             some, pair = places[gaps.rows[part]], gaps.pair[part] - block.start

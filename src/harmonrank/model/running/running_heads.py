@@ -314,9 +314,9 @@ class RunningHeads:
         columns, size = np.concatenate([np.arange(width), width + effects]), width + first[-1]
 
         def wide(theta: np.ndarray) -> np.ndarray:
-            found = np.zeros((M, size))
-            found[:, columns] = theta
-            return found
+            widened = np.zeros((M, size))
+            widened[:, columns] = theta
+            return widened
 
         density = _widened(old.density, effects, slots)
         fitted = replace(
@@ -381,17 +381,17 @@ def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
     w = rows.weight.astype(np.float64)
     p = sigmoid(rows.heads.astype(np.float64))  # (rows, M)
     varies = w**2 @ (rows.labels.T - p) ** 2
-    found: np.ndarray = np.maximum(varies / np.maximum(w @ (p * (1 - p)), 1e-12), 1.0)
-    return found
+    dispersion: np.ndarray = np.maximum(varies / np.maximum(w @ (p * (1 - p)), 1e-12), 1.0)
+    return dispersion
 
 
 def _widened(density: Density, effects: np.ndarray, slots: tuple[int, ...]) -> Density:
     """Return the density with context values that no row of it had."""
 
     def wide(table: np.ndarray) -> np.ndarray:
-        found = np.zeros((sum(slots), table.shape[1]))
-        found[effects] = table
-        return found
+        widened = np.zeros((sum(slots), table.shape[1]))
+        widened[effects] = table
+        return widened
 
     first = np.cumsum([0, *slots])[:-1].astype(np.int64)
     tables = {name: wide(getattr(density, name)) for name in ("mean", "spread", "centre")}
