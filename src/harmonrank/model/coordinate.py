@@ -56,15 +56,15 @@ class Coordinate:
         _bend(logits, self.low, self.high, self.table, self.below, self.above, result)
         return result
 
-    def inverse(self, places: np.ndarray) -> np.ndarray:
+    def inverse(self, coordinates: np.ndarray) -> np.ndarray:
         """Return the logits whose coordinates these are, (rows, M)."""
-        logits = np.empty_like(places)
-        for m, place in enumerate(places.T):
+        logits = np.empty_like(coordinates)
+        for m, x in enumerate(coordinates.T):
             table = self.table[m]
-            inside = np.interp(place, table, np.linspace(self.low[m], self.high[m], len(table)))
+            inside = np.interp(x, table, np.linspace(self.low[m], self.high[m], len(table)))
             below, above = np.maximum([self.below[m], self.above[m]], 1e-12)
-            inside += np.minimum(place - table[0], 0.0) / below
-            logits[:, m] = inside + np.maximum(place - table[-1], 0.0) / above
+            inside += np.minimum(x - table[0], 0.0) / below
+            logits[:, m] = inside + np.maximum(x - table[-1], 0.0) / above
         bounded: np.ndarray = np.clip(logits, -_FARTHEST, _FARTHEST)
         return bounded
 

@@ -90,7 +90,7 @@ class HeadSums:
     def of(
         cls,
         density: Density,
-        places: np.ndarray,
+        coordinates: np.ndarray,
         codes: np.ndarray,
         slots: tuple[int, ...],
         labels: np.ndarray,
@@ -102,15 +102,15 @@ class HeadSums:
         These rows, as they come, are the whole log where nothing is said of periods.
         Weights are (rows,), or (rows, M) where they differ by head.
         """
-        contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), places.shape[1])
+        contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), coordinates.shape[1])
         order = np.argsort(of_row.astype(np.min_scalar_type(len(contexts))), kind="stable")
         deviation = np.sqrt(np.exp(density.log_variance))
-        away = np.empty(places.T.shape, np.float32)
+        away = np.empty(coordinates.T.shape, np.float32)
         answers = np.empty(labels.T.shape, np.float32)
         unit = 1 / (density.scale * deviation)
-        put(places, labels, of_row, order, density.centre_of(contexts), unit, away, answers)
+        put(coordinates, labels, of_row, order, density.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
-        w = np.ones(len(places), np.float32) if weight is None else weight[order].T
+        w = np.ones(len(coordinates), np.float32) if weight is None else weight[order].T
         many, context = _context_of_few(run_start, run_context, common)
         return cls(
             density,
@@ -177,13 +177,13 @@ class HeadSums:
             given = self.affine(theta, block, surprise)
             losses, gradient, curvature = self._sums(block, runs, *given)
             value -= losses
-            places = K + self.density.first + self.contexts[block]  # (contexts, features)
+            columns = K + self.density.first + self.contexts[block]  # (contexts, features)
 
             def fold(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
                 fold_contexts(
                     m, K, mean, excess, np.ascontiguousarray(surprise[:, m]),  # noqa: B023
-                    places, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
+                    columns, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
                 )  # fmt: skip
 
             each_part(fold, M)

@@ -28,13 +28,20 @@ _FARTHEST = np.float32(60.0)
 
 @kernel
 def put(
-    places: Any, labels: Any, of_row: Any, order: Any, centre: Any, unit: Any, away: Any, y: Any
+    coordinates: Any,
+    labels: Any,
+    of_row: Any,
+    order: Any,
+    centre: Any,
+    unit: Any,
+    away: Any,
+    y: Any,
 ) -> None:
     """Fill away and labels, row by row in their order."""
     for i in range(len(order)):
         row = order[i]
         for m in range(len(away)):
-            away[m, i] = (places[row, m] - centre[of_row[row], m]) * unit[m]
+            away[m, i] = (coordinates[row, m] - centre[of_row[row], m]) * unit[m]
             y[m, i] = labels[row, m]
 
 
@@ -138,7 +145,7 @@ def add_to_contexts(of_runs: Any, context: Any, gradient: Any, curvature: Any) -
 
 @kernel
 def fold_contexts(
-    m: int, K: int, mean: Any, excess: Any, surprise: Any, places: Any, ga: Any, haa: Any,
+    m: int, K: int, mean: Any, excess: Any, surprise: Any, columns: Any, ga: Any, haa: Any,
     slopes: Any, curved: Any,
 ) -> None:  # fmt: skip
     """Turn each context's Σ g a and Σ h a aᵀ into Σ g x and Σ h x xᵀ of head m, and add them up.
@@ -146,10 +153,10 @@ def fold_contexts(
     This is eq. 6 of docs/default-method.md. Each x has K numbers. A context value's number is 1 or
     0, so its sums are those of its contexts.
     """
-    M, features = surprise.shape[1], places.shape[1]
+    M, features = surprise.shape[1], columns.shape[1]
     sums, hxa = np.empty((M + 2, M + 1)), np.empty((K, M + 1))
     x = np.empty(K)
-    for c in range(len(places)):
+    for c in range(len(columns)):
         # The sums of g, then of h a, as rows; x = T a is taken of each column, then of each row.
         for i in range(M + 1):
             sums[0, i] = ga[c, i]
@@ -168,12 +175,12 @@ def fold_contexts(
             for other in range(K):
                 curved[k, other] += x[other]
         for a in range(features):
-            row = places[c, a]
+            row = columns[c, a]
             slopes[row] += ga[c, 0]
             for k in range(K):
                 curved[row, k] += hxa[k, 0]
             for b in range(features):
-                curved[row, places[c, b]] += hxa[0, 0]
+                curved[row, columns[c, b]] += hxa[0, 0]
 
 
 @inline_kernel
