@@ -72,8 +72,8 @@ def test_few_and_many_rows_per_context_give_the_same_sums(sums):
     assert few.common == 0 < some.common < many.common == len(many.contexts)
     expected = many.likelihood(theta)
     for data in (few, some):
-        for found, whole in zip(data.likelihood(theta), expected, strict=True):
-            np.testing.assert_allclose(found, whole, atol=1e-5 * np.abs(whole).max())
+        for total, whole in zip(data.likelihood(theta), expected, strict=True):
+            np.testing.assert_allclose(total, whole, atol=1e-5 * np.abs(whole).max())
 
 
 def test_the_residual_sees_the_same_rows_either_way(sums):
@@ -87,8 +87,8 @@ def test_the_residual_sees_the_same_rows_either_way(sums):
         order = np.lexsort([*rows.inputs[:, :M].T.round(4), *rows.contexts[rows.context].T])
         return rows.inputs[order], rows.heads[order], rows.contexts[rows.context][order]
 
-    for found, expected in zip(in_order(mine), in_order(theirs), strict=True):
-        np.testing.assert_allclose(found, expected, atol=2e-5)
+    for array, expected in zip(in_order(mine), in_order(theirs), strict=True):
+        np.testing.assert_allclose(array, expected, atol=2e-5)
 
 
 def test_threads_change_no_bit(sums):
