@@ -116,11 +116,11 @@ def test_scorer_equals_the_definition(fitted):
 def test_sums_are_the_derivatives_of_the_likelihood(fitted, rows):
     sample, logits, codes, slots = drawn(rows=rows)
     weight = np.random.default_rng(1).uniform(0.5, 2, rows)
-    places = fitted.coordinate(logits)
-    data = HeadSums.of(fitted.density, places, codes, slots, sample.labels, weight)
+    coordinates = fitted.coordinate(logits)
+    data = HeadSums.of(fitted.density, coordinates, codes, slots, sample.labels, weight)
     _, slopes, curved = data.likelihood(fitted.theta)
     contexts, of_row = distinct_contexts(codes, slots)
-    numbers = _numbers(fitted.density, places, contexts, of_row)  # (rows, M, width)
+    numbers = _numbers(fitted.density, coordinates, contexts, of_row)  # (rows, M, width)
     effects = np.concatenate([np.eye(size)[codes[:, f]] for f, size in enumerate(slots)], axis=1)
     for m in (0, 3):
         X = np.concatenate([numbers[:, m], effects], axis=1)  # the whole design
@@ -249,11 +249,11 @@ def test_a_bent_score_is_straightened_and_a_straight_one_left_alone():
     sample, logits, _, _ = drawn(rows=100_000)
     coordinate = fit_coordinate(bend(logits, [1, 3]), sample.labels)
     np.testing.assert_array_equal(coordinate.normal, [0, 1, 0, 1, 0])
-    places = coordinate(bend(logits, [1, 3]))
+    coordinates = coordinate(bend(logits, [1, 3]))
     for m in (1, 3):
-        assert np.corrcoef(places[:, m], logits[:, m])[0, 1] > 0.999
+        assert np.corrcoef(coordinates[:, m], logits[:, m])[0, 1] > 0.999
     for m in (0, 2, 4):
-        np.testing.assert_allclose(places[:, m], logits[:, m], atol=1e-9)
+        np.testing.assert_allclose(coordinates[:, m], logits[:, m], atol=1e-9)
 
 
 def test_coordinates_rise_everywhere_also_beyond_what_was_seen():

@@ -22,14 +22,14 @@ def holed(x, share, seed=0):
 
 def brute_force(heads, logits, codes, draws=10_000):
     """Average the heads' own definition over many draws of what one row misses."""
-    places = heads.coordinate(logits[None])
+    coordinates = heads.coordinate(logits[None])
     contexts, of_row = distinct_contexts(codes[None], heads.slots)
-    gaps = Gaps.of(places, of_row)
+    gaps = Gaps.of(coordinates, of_row)
     missing = gaps.conditional(heads.density, contexts, slice(0, 1))
-    gaps.fill(places, heads.density, contexts)
-    half = np.random.default_rng(1).standard_normal((draws // 2, places.shape[1]))
+    gaps.fill(coordinates, heads.density, contexts)
+    half = np.random.default_rng(1).standard_normal((draws // 2, coordinates.shape[1]))
     away = np.concatenate([half, -half]) @ missing.root[0].T * heads.density.scale
-    whole = heads.coordinate.inverse(places + away)
+    whole = heads.coordinate.inverse(coordinates + away)
     return (1 / (1 + np.exp(-heads.logits(whole, np.tile(codes, (draws, 1)))))).mean(axis=0)
 
 

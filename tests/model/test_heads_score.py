@@ -32,7 +32,7 @@ def drawn(M, rows=3_000, seed=0):
 
 
 def heads_of(M, used):
-    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none.
+    """Return heads with random coefficients, and curves of all inputs, few, of scores, or none.
 
     Curves are fine where it says so.
     """

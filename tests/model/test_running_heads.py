@@ -52,9 +52,9 @@ def test_faded_moments_are_those_of_rows_that_count_less():
 
 def test_moments_of_rows_with_gaps_give_the_density_that_filled_them():
     logits, codes, slots, _ = rows_of(4000, 3)
-    places = logits.copy()
-    places[np.random.default_rng(1).random(places.shape) < 0.2] = np.nan
-    density = incomplete_sums(places, codes, slots, None).density(slots)
+    coordinates = logits.copy()
+    coordinates[np.random.default_rng(1).random(coordinates.shape) < 0.2] = np.nan
+    density = incomplete_sums(coordinates, codes, slots, None).density(slots)
     np.testing.assert_allclose(
         density.covariance, fit_density(logits, codes, slots).covariance, rtol=0.1
     )
