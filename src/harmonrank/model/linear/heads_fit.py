@@ -183,9 +183,8 @@ class BlockSums:
 def _origin(coordinates: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return a point near the mean of what is there, from which moments are taken."""
     there = ~np.isnan(coordinates)
-    mean: np.ndarray = (
-        weight @ np.where(there, coordinates, 0.0) / np.maximum(weight @ there, 1e-300)
-    )
+    total = weight @ np.where(there, coordinates, 0.0)
+    mean: np.ndarray = total / np.maximum(weight @ there, 1e-300)
     return mean
 
 
@@ -284,10 +283,8 @@ def _fit_incomplete(
 
 def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
     coordinates = heads.coordinate(rows.logits())
-    given = rows.codes, heads.slots, rows.weight
-    return Completions.of(
-        coordinates, heads.density, *given, incomplete=incomplete, seed=rows.first
-    )
+    given = heads.density, rows.codes, heads.slots, rows.weight
+    return Completions.of(coordinates, *given, incomplete=incomplete, seed=rows.first)
 
 
 def _filled_sums(rows: FitRows, heads: Heads, log_rows: int) -> HeadSums:

@@ -28,18 +28,11 @@ _FARTHEST = np.float32(60.0)
 
 @kernel
 def put(
-    coordinates: Any,
-    labels: Any,
-    of_row: Any,
-    order: Any,
-    centre: Any,
-    unit: Any,
-    away: Any,
-    y: Any,
+    coordinates: Any, labels: Any, of_row: Any, rows: Any, centre: Any, unit: Any, away: Any, y: Any
 ) -> None:
     """Fill away and labels, row by row in their order."""
-    for i in range(len(order)):
-        row = order[i]
+    for i in range(len(rows)):
+        row = rows[i]
         for m in range(len(away)):
             away[m, i] = (coordinates[row, m] - centre[of_row[row], m]) * unit[m]
             y[m, i] = labels[row, m]

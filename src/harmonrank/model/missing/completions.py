@@ -125,9 +125,8 @@ class Completions:
         row = self.row
         if shares is not None:
             weight = weight[:, None] * shares[row]
-        return HeadSums.of(
-            density, self.coordinates, codes[row], slots, labels[row], weight, period
-        )
+        given = codes[row], slots, labels[row], weight, period
+        return HeadSums.of(density, self.coordinates, *given)
 
 
 @kernel
