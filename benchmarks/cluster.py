@@ -171,9 +171,9 @@ def alone(verb, rows, workers, source, scratch):
         [sys.executable, __file__, *given], stdout=subprocess.PIPE, text=True, check=True
     )
     shutil.rmtree(scratch / "scored", ignore_errors=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    print({k: round(v, 2) if isinstance(v, float) else v for k, v in found.items()}, flush=True)
-    return found
+    costs = json.loads(done.stdout.splitlines()[-1])
+    print({k: round(v, 2) if isinstance(v, float) else v for k, v in costs.items()}, flush=True)
+    return costs
 
 
 def growth(sizes, verbs, repeats, folder, scratch):
@@ -196,10 +196,10 @@ def growth(sizes, verbs, repeats, folder, scratch):
             ]
             for workers in WORKERS:
                 same = [run for run in runs if run["workers"] == workers]
-                found = {
+                costs = {
                     k: same[0][k] if k in SAME else median(r[k] for r in same) for k in same[0]
                 }
-                yield found | {"runs": [run["seconds"] for run in same]}
+                yield costs | {"runs": [run["seconds"] for run in same]}
 
 
 def plan(results, row_bytes):
@@ -208,7 +208,7 @@ def plan(results, row_bytes):
     The blocks of a fit are dealt out whole, and the process in the middle, whose work has the size
     of the model, gets the sums of so many senders in place of two. A day is not measured whole.
     """
-    found = {}
+    verbs = {}
     for row in results:
         largest = max(other["rows"] for other in results if other["verb"] == row["verb"])
         if row["rows"] != largest or row["workers"] != 2 or row["verb"] == "evaluate":
@@ -220,13 +220,13 @@ def plan(results, row_bytes):
             most = math.ceil(DAY_ROWS / BLOCK_ROWS / (MACHINES * CORES))
             each = row["worker_seconds"] / math.ceil(row["rows"] / BLOCK_ROWS)
             path, received = row["driver_seconds"] + most * each, SENDERS / row["workers"]
-        found[row["verb"]] = {
+        verbs[row["verb"]] = {
             "core_hours": seconds / 3600,
             "minutes": path / 60,
             "dollars": seconds / 3600 * CORE_HOUR,
             "received_bytes": row["received_bytes"] * received,
         }
-    return {"row_bytes": row_bytes, "stored_bytes": row_bytes * DAY_ROWS, "verbs": found}
+    return {"row_bytes": row_bytes, "stored_bytes": row_bytes * DAY_ROWS, "verbs": verbs}
 
 
 if __name__ == "__main__":

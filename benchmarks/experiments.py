@@ -90,7 +90,7 @@ def placed(model: Method, **parts: object) -> Method:
 
 
 def coverage(place: World, requests: int, runs: int) -> list[dict]:
-    found = []
+    rows = []
     for name, (candidates, top_k, share) in PLATFORMS.items():
         platform = Platform(place, requests, candidates, top_k, share)
         model = method_class("closed-form")().fit(platform.log(1, 10_000), platform.schema)
@@ -112,8 +112,8 @@ def coverage(place: World, requests: int, runs: int) -> list[dict]:
         for way, counts in held.items():
             covered = {p: dict(zip(names, c.tolist(), strict=True))
                        for p, c in zip(PARTS, counts, strict=True)}  # fmt: skip
-            found.append({"platform": name, "curve": way, "k": top_k, "covered": covered})
-    return found
+            rows.append({"platform": name, "curve": way, "k": top_k, "covered": covered})
+    return rows
 
 
 def inside(result: OfflineResult, value: np.ndarray, lift: np.ndarray) -> np.ndarray:
@@ -184,6 +184,6 @@ if __name__ == "__main__":
         write(given.json, result.to_dict())
     else:
         place = world(given.world)
-        found = {"world": given.world, "requests": given.requests, "runs": given.runs}
-        found |= {"rank_correlation": pairs(place, given.pair_requests)}
-        write(given.json, found | {"coverage": coverage(place, given.requests, given.runs)})
+        stored = {"world": given.world, "requests": given.requests, "runs": given.runs}
+        stored |= {"rank_correlation": pairs(place, given.pair_requests)}
+        write(given.json, stored | {"coverage": coverage(place, given.requests, given.runs)})

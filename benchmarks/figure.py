@@ -102,7 +102,7 @@ def main(source: Path, target: Path) -> None:
 
 def mark_of(regrets: Mapping[str, Mapping[str, float]]) -> str:
     """Return a comment by which a test knows that a figure shows these regrets."""
-    shown = {m: {w: f"{value:.3g}" for w, value in found.items()} for m, found in regrets.items()}
+    shown = {m: {w: f"{value:.3g}" for w, value in row.items()} for m, row in regrets.items()}
     return f"<!-- {sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()} -->\n"
 
 

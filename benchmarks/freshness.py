@@ -144,6 +144,6 @@ if __name__ == "__main__":
             if isinstance(event, BatchLearned | IntervalCompleted):
                 happened.append(event)
                 print(type(event).__name__, f"{event.start:%d %H}h", event.version, flush=True)
-        found = measured(events, shown, Versions(happened, config, at / "registry"), given)
+        figures = measured(events, shown, Versions(happened, config, at / "registry"), given)
     settings = {k: v for k, v in vars(given).items() if k != "json"}
-    write(given.json, {"settings": settings, **found})
+    write(given.json, {"settings": settings, **figures})

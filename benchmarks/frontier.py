@@ -27,11 +27,13 @@ HEAVY = 8.0
 def weightings(names: tuple[str, ...]) -> dict[str, dict[str, float]]:
     """Return weights all alike, a rare or a common objective heavy, and the two alone."""
     first, last = names[0], names[-1]
-    found = {"all alike": dict.fromkeys(names, 1.0)}
+    weights_of = {"all alike": dict.fromkeys(names, 1.0)}
     for name in (first, last):
-        found[f"{name} × {HEAVY:g}"] = {other: HEAVY if other == name else 1.0 for other in names}
-    found[f"{first} and {last} only"] = {n: float(n in (first, last)) for n in names}
-    return found
+        weights_of[f"{name} × {HEAVY:g}"] = {
+            other: HEAVY if other == name else 1.0 for other in names
+        }
+    weights_of[f"{first} and {last} only"] = {n: float(n in (first, last)) for n in names}
+    return weights_of
 
 
 def figures(weights: np.ndarray, areas: np.ndarray) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def measured(name: str, rows: int, rivals: list[str]) -> list[dict[str, Any]]:
     train = as_frame(place, place.sample(rows, seed=0, with_truth=False))
     log = read_log(as_frame(place, place.sample(rows, seed=0, start=rows)), schema)
     sweep = Sweep.of(hr.HarmonRank().fit(train, schema), log, rows=rows)
-    found = []
+    fits = []
     for what, weights in weightings(schema.names).items():
         vector = np.array(list(weights.values()))
         row: dict[str, Any] = {"world": name, "what": what, "weights": weights}
@@ -54,8 +56,8 @@ def measured(name: str, rows: int, rivals: list[str]) -> list[dict[str, Any]]:
             fitted = method_class(rival)().fit(train, replace(schema, weights=weights))
             row[rival] = figures(vector, auc(fitted.score(log), log.truth))
             print(name, what, rival, row[rival]["mean"], flush=True)
-        found.append(row)
-    return found
+        fits.append(row)
+    return fits
 
 
 if __name__ == "__main__":

@@ -47,13 +47,13 @@ def regrets(name: str, rows: int, seed: int, methods: list[str]) -> dict:
         train, valid, test = (
             read_log(path / f"{part}.parquet", schema) for part in ("train", "valid", "test")
         )
-    found = {}
+    regret = {}
     for method in methods:
         model = method_class(method)().fit(train, schema, valid=valid, seed=seed)
         quality = model.evaluate(test)
-        found[method] = quality.regret
+        regret[method] = quality.regret
         print(f"{name} {method} regret {quality.regret:.4f}", flush=True)
-    return {"world": name, "kinds": KINDS[name], "ceiling": quality.ceiling, "regret": found}
+    return {"world": name, "kinds": KINDS[name], "ceiling": quality.ceiling, "regret": regret}
 
 
 def small_world(seed: int, rows: int = 6, *, ordered: bool = False, given: dict | None = None):
@@ -80,12 +80,12 @@ def loss_of(log: Log, weights: np.ndarray) -> float:
 
 
 def orders(draws: int) -> list[dict]:
-    found = []
+    results = []
     for what, (weights, kind) in COUNTED.items():
         losses = [loss_of(small_world(seed, **kind), np.array(weights)) for seed in range(draws)]
-        found.append({"counted": what, "mean": float(np.mean(losses)), "largest": max(losses)})
-        print(found[-1], flush=True)
-    return found
+        results.append({"counted": what, "mean": float(np.mean(losses)), "largest": max(losses)})
+        print(results[-1], flush=True)
+    return results
 
 
 if __name__ == "__main__":

@@ -43,11 +43,11 @@ def measure(name: str, share: float, rows: int, seed: int) -> dict:
         return ceiling - float(auc(fused, truth).sum())
 
     filled = filled_by_means(train, train), filled_by_means(train, test)
-    found = {"harmonrank": regret("harmonrank", train, test)}
-    found["harmonrank, means"] = regret("harmonrank", *filled)
-    found |= {method: regret(method, train, test) for method in ("logistic", "closed-form")}
+    regrets = {"harmonrank": regret("harmonrank", train, test)}
+    regrets["harmonrank, means"] = regret("harmonrank", *filled)
+    regrets |= {method: regret(method, train, test) for method in ("logistic", "closed-form")}
     head = {"world": name, "share": share, "rows": rows, "seed": seed}
-    return {**head, "ceiling": ceiling, "regret": found}
+    return {**head, "ceiling": ceiling, "regret": regrets}
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def measure(name: str, rows: int, seed: int, methods: list[str]) -> dict:
         reached = float(expected_grouped_auc(fused, truth, request).sum())
         return {"within": within - reached, "all": ceiling - float(auc(fused, truth).sum())}
 
-    found = {}
+    results = {}
     for method, optimise in product(methods, ("all", "requests")):
         if method not in BOTH and optimise == "requests":
             continue
@@ -49,20 +49,20 @@ def measure(name: str, rows: int, seed: int, methods: list[str]) -> dict:
             lambda k=kind, o=given: k(**o).fit(tables[0], schema, seed=seed)
         )
         key = method if optimise == "all" else f"{method}, {optimise}"
-        found[key] = {**regrets(model.score(tables[1])), "seconds": seconds}
+        results[key] = {**regrets(model.score(tables[1])), "seconds": seconds}
     if name == "requests" and "harmonrank" in methods:
         p, own = (place.posterior(sample.scores, sample.context) for sample in (train, test))
-        found["perfect heads"] = regrets(best_score(own))
+        results["perfect heads"] = regrets(best_score(own))
         weights = fit_request_weights(p, train.request, train.labels, np.ones(p.shape[1]))
         if weights is not None:
-            found["perfect heads, requests"] = regrets(weights.parts(own).sum(axis=1))
+            results["perfect heads, requests"] = regrets(weights.parts(own).sum(axis=1))
     head = {
         "world": name,
         "rows": rows,
         "seed": seed,
         "ceiling": {"within": within, "all": ceiling},
     }
-    return {**head, "methods": found}
+    return {**head, "methods": results}
 
 
 if __name__ == "__main__":

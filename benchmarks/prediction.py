@@ -92,7 +92,7 @@ def boosted(log: ImportedLog, seed: int) -> dict[str, np.ndarray]:
     labels = [pl.concat(log.batches(p, log.columns.objectives)) for p in ("train", "valid")]
     both, scores = np.concatenate([train, valid]), ([], [])
     for name in log.columns.objectives:
-        y, found = [frame[name].to_numpy() for frame in labels], []
+        y, tried = [frame[name].to_numpy() for frame in labels], []
         for leaves in (15, 63):
             rows = lightgbm.Dataset(train, y[0], categorical_feature=categories)
             booster = lightgbm.train(
@@ -102,35 +102,35 @@ def boosted(log: ImportedLog, seed: int) -> dict[str, np.ndarray]:
                 valid_sets=[rows.create_valid(valid, y[1])],
                 callbacks=[lightgbm.early_stopping(25, verbose=False)],
             )
-            found.append((booster.best_score["valid_0"]["auc"], leaves, booster))
-        _, leaves, booster = max(found, key=lambda one: one[0])
+            tried.append((booster.best_score["valid_0"]["auc"], leaves, booster))
+        _, leaves, booster = max(tried, key=lambda one: one[0])
         rows = lightgbm.Dataset(both, np.concatenate(y), categorical_feature=categories)
         chosen = {**TREES, "seed": seed, "num_leaves": leaves}
         again = lightgbm.train(chosen, rows, booster.best_iteration)
         for kind, trees in zip(scores, (booster, again), strict=True):
             kind.append(trees.predict(test))
     names = ("lightgbm", "lightgbm, train and valid")
-    return {n: np.stack(found, axis=1) for n, found in zip(names, scores, strict=True)}
+    return {n: np.stack(tried, axis=1) for n, tried in zip(names, scores, strict=True)}
 
 
 def measured(p: np.ndarray, test: pl.DataFrame, columns: LogColumns) -> dict:
     """AUC by the test labels, exact AUC by the true probabilities, the gaps of both, and ECE."""
-    found: dict = {k: {} for k in ("auc", "exact_auc", "gap", "gap_ci", "exact_gap", "ece")}
+    figures: dict = {k: {} for k in ("auc", "exact_auc", "gap", "gap_ci", "exact_gap", "ece")}
     for m, name in enumerate(columns.objectives):
         labels, truth = test[name].to_numpy(), test[columns.truth[name]].to_numpy()
         for kind, gap, against in (("auc", "gap", labels), ("exact_auc", "exact_gap", truth)):
-            found[kind][name] = float(auc(p[:, m], against))
-            found[gap][name] = float(auc(truth, against)) - found[kind][name]
+            figures[kind][name] = float(auc(p[:, m], against))
+            figures[gap][name] = float(auc(truth, against)) - figures[kind][name]
         noise = auc_sum_interval(truth, labels, minus=p[:, m])
-        found["gap_ci"][name] = [noise.low, noise.high]
-        found["ece"][name] = calibration_error(p[:, m], labels)
-    print({kind: list(found[kind].values()) for kind in ("auc", "exact_gap")}, flush=True)
-    return found
+        figures["gap_ci"][name] = [noise.low, noise.high]
+        figures["ece"][name] = calibration_error(p[:, m], labels)
+    print({kind: list(figures[kind].values()) for kind in ("auc", "exact_gap")}, flush=True)
+    return figures
 
 
 def networks(log: ImportedLog, place: Path, given: Namespace) -> dict:
     """Fit each network, and of MMoE those of folds and refits; measure them and their means."""
-    test, columns, found = pl.concat(log.batches("test")), log.columns, {}
+    test, columns, figures = pl.concat(log.batches("test")), log.columns, {}
     for name in given.networks:
         folds = given.folds if name == "mmoe" else 0
         config = PredictorConfig(network=name, refits=3 if folds else 0)
@@ -138,16 +138,16 @@ def networks(log: ImportedLog, place: Path, given: Namespace) -> dict:
         rows, facts = predictor.encoder.rows(test), predictor.members[FULL].facts
         scored = measured(predictor.members[FULL].score(rows), test, columns)
         speed = {"seconds": facts.seconds, "rows_per_second": facts.rows_per_second}
-        found[name] = {**scored, **speed, "best_epoch": facts.best_epoch + 1}
+        figures[name] = {**scored, **speed, "best_epoch": facts.best_epoch + 1}
         if folds:
             mean = f"{name}, mean of {len(predictor.validated)} validated"
-            found[mean] = measured(predictor.score_valid(rows), test, columns)
+            figures[mean] = measured(predictor.score_valid(rows), test, columns)
             final = measured(predictor.score(rows), test, columns)
-            found[f"{name}, as predict score gives it"] = final
+            figures[f"{name}, as predict score gives it"] = final
     trees = {} if given.no_lightgbm else boosted(log, given.seed)
     truth = {o: float(auc(test[columns.truth[o]], test[o])) for o in columns.objectives}
     others = {name: measured(p, test, columns) for name, p in trees.items()}
-    return {"rows": log.rows, "truth": truth, "networks": found, "lightgbm": others}
+    return {"rows": log.rows, "truth": truth, "networks": figures, "lightgbm": others}
 
 
 def scores_of(predictor, frame: pl.DataFrame, how: str, seed: int) -> np.ndarray:
@@ -211,5 +211,5 @@ if __name__ == "__main__":
         simulate_log(world, given.rows, place / "raw", seed=given.seed)
         import_log(find_kuairand(place / "raw"), place / "log")
         work = {"networks": networks, "out-of-fold": out_of_fold}[given.part]
-        found, seconds, _ = clocked(lambda: work(ImportedLog.open(place / "log"), place, given))
-    write(given.json, {**found, "seconds": seconds})
+        figures, seconds, _ = clocked(lambda: work(ImportedLog.open(place / "log"), place, given))
+    write(given.json, {**figures, "seconds": seconds})

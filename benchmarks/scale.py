@@ -70,17 +70,17 @@ def run(rows: int, folder: Path, scratch: Path) -> dict:
         (source / path.name).symlink_to(path.resolve())
     model, out, told = scratch / f"model-{rows}", scratch / "scored.parquet", scratch / "told.json"
     memory = ("--memory", MEMORY)
-    found: dict = {"rows": rows, "bytes": sum(p.stat().st_size for p in source.iterdir())}
-    found["fit"] = run_verb(
+    figures: dict = {"rows": rows, "bytes": sum(p.stat().st_size for p in source.iterdir())}
+    figures["fit"] = run_verb(
         rows, "fit", "--train", source, *columns(), "-o", model, *memory, "--json", told
     )
-    found["fit"]["blocks"] = json.loads(told.read_text()).get("blocks")
-    found["evaluate"] = run_verb(rows, "evaluate", model, source, *memory, "--json", told)
+    figures["fit"]["blocks"] = json.loads(told.read_text()).get("blocks")
+    figures["evaluate"] = run_verb(rows, "evaluate", model, source, *memory, "--json", told)
     quality = json.loads(told.read_text())
-    found["evaluate"] |= {"auc_sum": quality["auc_sum"], "ci": quality["ci"]}
-    found["score"] = run_verb(rows, "score", model, source, "-o", out)
+    figures["evaluate"] |= {"auc_sum": quality["auc_sum"], "ci": quality["ci"]}
+    figures["score"] = run_verb(rows, "score", model, source, "-o", out)
     out.unlink()
-    return found
+    return figures
 
 
 def wide(path: Path, rows: int, objectives: int, values: int) -> list[str]:
@@ -106,8 +106,8 @@ def run_wide(rows: int, objectives: int, values: int, scratch: Path) -> dict:
     """Fit the default on such rows, in memory."""
     path, model = scratch / "wide.parquet", scratch / f"wide-{rows}-{objectives}-{values}"
     given = wide(path, rows, objectives, values)
-    found = {"rows": rows, "objectives": objectives, "values": values}
-    return found | {"fit": run_verb(rows, "fit", "--train", path, *given, "-o", model)}
+    about = {"rows": rows, "objectives": objectives, "values": values}
+    return about | {"fit": run_verb(rows, "fit", "--train", path, *given, "-o", model)}
 
 
 def run_file(rows: int, folder: Path, scratch: Path) -> dict:
@@ -125,15 +125,15 @@ def run_file(rows: int, folder: Path, scratch: Path) -> dict:
         "polars_streaming": lambda: run_process("streaming", rows, "-c", STREAMING, same, out),
     }
     runs = [{name: work() for name, work in works.items()} for _ in range(ROUNDS)]
-    found: dict = {"rows": rows, "rounds": ROUNDS, "columns": len(pl.read_parquet_schema(same))}
+    compared: dict = {"rows": rows, "rounds": ROUNDS, "columns": len(pl.read_parquet_schema(same))}
     for name in works:
         figures = ("seconds", "cpu_seconds", "peak_megabytes")
-        found[name] = {k: median(one[name][k] for one in runs) for k in figures}
+        compared[name] = {k: median(one[name][k] for one in runs) for k in figures}
     for figure in ("seconds", "cpu_seconds"):
-        ours, peers = found["harmonrank"][figure], [found[n][figure] for n in [*works][1:]]
-        found[f"ratio_of_{figure}"] = min(peers) / ours
+        ours, peers = compared["harmonrank"][figure], [compared[n][figure] for n in [*works][1:]]
+        compared[f"ratio_of_{figure}"] = min(peers) / ours
         print(f"score is {min(peers) / ours:.2f} times as fast as the faster polars by {figure}")
-    return found
+    return compared
 
 
 if __name__ == "__main__":
@@ -151,10 +151,10 @@ if __name__ == "__main__":
         jobs += [("files", run_file, (rows, folder)) for rows in given.file if rows]
         jobs += [] if jobs else [("results", run, (rows, folder)) for rows in sorted(given.rows)]
         there = given.json is not None and given.json.exists()
-        found = json.loads(given.json.read_text()) if there else {}  # other sizes stay
+        stored = json.loads(given.json.read_text()) if there else {}  # other sizes stay
         for part, work, job in jobs:
             new = work(*job, Path(scratch))
             sizes = [k for k in ("rows", "objectives", "values") if k in new]
-            others = [r for r in found.get(part, []) if any(r[k] != new[k] for k in sizes)]
-            found[part] = [*others, new]
-            write(given.json, found)
+            others = [r for r in stored.get(part, []) if any(r[k] != new[k] for k in sizes)]
+            stored[part] = [*others, new]
+            write(given.json, stored)

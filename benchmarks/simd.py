@@ -193,7 +193,7 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
     dealt, totals = (np.array([0, rows]), index, codes, shares), (sums, none, 16, 0)
     mapped = BLOCK, (record, M, table, np.ones(M)), tuple(room)
     ours: Any = _rows._search
-    found = many(ours.py_func), many(search)
+    searches = many(ours.py_func), many(search)
     return {
         "linear map of a context": (linear, plain_linear, mapped, BLOCKS * BLOCK),
         "surfaces of four heads": (
@@ -203,7 +203,7 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
             BLOCKS * BLOCK,
         ),
         "self-attention of a network": (*pair(_forward._hear, attend), given, ROWS),
-        "search of 256 knots": (*found, (640, knots, knots, place, share), share.size),
+        "search of 256 knots": (*searches, (640, knots, knots, place, share), share.size),
         "sums of a backward pass": (
             *pair(_backward._scatter_cells, scatter),
             (0, dealt, slope, J, M, first, True, totals),

@@ -32,13 +32,13 @@ ELIVE = hr.world("elive")
 
 def bodies_of(candidates: int) -> list[bytes]:
     """Return requests that differ in candidates and context."""
-    log, found = log_of(ELIVE, BODIES * candidates, 0), []
+    log, bodies = log_of(ELIVE, BODIES * candidates, 0), []
     for start in range(0, log.rows, candidates):
         part = log.scores[start : start + candidates].astype(float)
         scores = dict(zip(log.schema.score_columns, part.T.tolist(), strict=True))
         context = log.context.row(start, named=True)
-        found.append(json.dumps({"scores": scores, "context": context, "k": 10}).encode())
-    return found
+        bodies.append(json.dumps({"scores": scores, "context": context, "k": 10}).encode())
+    return bodies
 
 
 class Clients:
@@ -69,11 +69,11 @@ class Clients:
         try:
             connection.request("POST", "/v1/rank", body)
             answer = connection.getresponse()
-            found = json.loads(answer.read())
+            ranking = json.loads(answer.read())
         except (OSError, HTTPException, ValueError) as error:
             connection.close()
             return type(error).__name__
-        whole = answer.status == 200 and len(found["ranked"]) == 10
+        whole = answer.status == 200 and len(ranking["ranked"]) == 10
         return None if whole else f"status {answer.status}"
 
     def end(self) -> None:
@@ -148,7 +148,7 @@ if __name__ == "__main__":
                 clients.end()
         finally:
             code = service.end()
-    found = {
+    figures = {
         "minutes": rows[-1]["minute"],
         "rate": given.rate,
         "candidates": given.candidates,
@@ -159,6 +159,6 @@ if __name__ == "__main__":
         "worker_growth_mb": growth(rows, "worker_mb"),
         "first_process_growth_mb": growth(rows, "first_process_mb"),
     }
-    print(found)
-    write(given.json, {**found, "over_time": rows})
-    sys.exit(1 if found["failed"] or found["warnings"] or found["exit_code"] else 0)
+    print(figures)
+    write(given.json, {**figures, "over_time": rows})
+    sys.exit(1 if figures["failed"] or figures["warnings"] or figures["exit_code"] else 0)

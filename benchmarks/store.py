@@ -131,9 +131,9 @@ def run_process(name: str, rows: int, *arguments: object) -> dict[str, Any]:
 
 def run_verb(rows: int, *arguments: object) -> dict[str, Any]:
     """Run a verb of harmonrank; files are told by their names, wherever they lie."""
-    found = run_process(str(arguments[0]), rows, "-m", "harmonrank", *arguments, "--quiet")
+    costs = run_process(str(arguments[0]), rows, "-m", "harmonrank", *arguments, "--quiet")
     told = [a.name if isinstance(a, Path) else str(a) for a in arguments]
-    return {"command": " ".join(["harmonrank", *told])} | found
+    return {"command": " ".join(["harmonrank", *told])} | costs
 
 
 def resident(process: int | str = "self") -> float:

@@ -78,14 +78,14 @@ def network(given: Namespace) -> dict[str, Any]:
                 learn = partial(learner.learned, seed=learned, at=step.end)
                 learner = watch(name, lambda r=rows, f=learn: f(read_log(r, schema)))
                 learned += rows.height if name == "learn" else 0
-    found = {"method": given.method, "passes": given.passes, "learned_rows": learned}
+    figures = {"method": given.method, "passes": given.passes, "learned_rows": learned}
     for clock, spent in (("second", watch.seconds), ("cpu_second", watch.cpu)):
-        found[f"events_joined_per_{clock}"] = sum(c.height for c in chunks) / spent["join"]
-        found[f"rows_learned_per_{clock}"] = learned / spent["learn"]
+        figures[f"events_joined_per_{clock}"] = sum(c.height for c in chunks) / spent["join"]
+        figures[f"rows_learned_per_{clock}"] = learned / spent["learn"]
         # Not all rows were learned.
         each = spent["join"] / given.rows + spent["learn"] / learned
-        found[f"rows_per_{clock}"] = 1 / each
-    return found
+        figures[f"rows_per_{clock}"] = 1 / each
+    return figures
 
 
 class Traffic:

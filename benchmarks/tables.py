@@ -23,10 +23,10 @@ BLOCK = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.
 def rendered(text: str) -> str:
     """Return a page with its tables as stored."""
 
-    def fill(found: re.Match[str]) -> str:
-        if found[2] not in TABLES:
-            raise SystemExit(f"There is no table '{found[2]}'. Known: {', '.join(sorted(TABLES))}.")
-        return f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}"
+    def fill(mark: re.Match[str]) -> str:
+        if mark[2] not in TABLES:
+            raise SystemExit(f"There is no table '{mark[2]}'. Known: {', '.join(sorted(TABLES))}.")
+        return f"{mark[1]}\n{TABLES[mark[2]]()}\n\n{mark[3]}"
 
     return BLOCK.sub(fill, text)
 

@@ -19,13 +19,13 @@ Regrets = dict[str, dict[str, list[float]]]
 
 def regrets(name: str, measure: str = "regret") -> Regrets:
     """Return the regrets of each method in each world at the largest size, one per seed."""
-    found: Regrets = defaultdict(lambda: defaultdict(list))
+    stored: Regrets = defaultdict(lambda: defaultdict(list))
     rows = [row for row in read(name)["results"] if "regret" in row]
     largest = {row["world"]: row["rows"] for row in sorted(rows, key=lambda row: row["rows"])}
     for row in rows:
         if row["rows"] == largest[row["world"]] and measure in row:
-            found[row["method"]][row["world"]].append(row[measure])
-    return found
+            stored[row["method"]][row["world"]].append(row[measure])
+    return stored
 
 
 def regret_table(name: str, methods: Iterable[str] = (), repeats: str = "seeds") -> str:
@@ -35,16 +35,16 @@ def regret_table(name: str, methods: Iterable[str] = (), repeats: str = "seeds")
     shown = [m for m in methods or by_mean(every) if m in every]
     rows = []
     for measure, title in MEASURES.items():
-        found = regrets(name, measure)
-        if found:
-            rows += [[row[0], title, *row[1:]] for row in _regret_rows(found, shown, worlds)]
+        measured = regrets(name, measure)
+        if measured:
+            rows += [[row[0], title, *row[1:]] for row in _regret_rows(measured, shown, worlds)]
     return markdown(["method", "regret", *worlds, repeats], rows, 2)
 
 
-def _regret_rows(found: Regrets, methods: Iterable[str], worlds: Iterable[str]) -> list[list[str]]:
+def _regret_rows(every: Regrets, methods: Iterable[str], worlds: Iterable[str]) -> list[list[str]]:
     """Return a row per method; the best of each world is bold, what is not stored is empty."""
     best = {
-        w: min((mean(of_one[w]) for of_one in found.values() if of_one.get(w)), default=0.0)
+        w: min((mean(of_one[w]) for of_one in every.values() if of_one.get(w)), default=0.0)
         for w in worlds
     }
 
@@ -53,22 +53,22 @@ def _regret_rows(found: Regrets, methods: Iterable[str], worlds: Iterable[str]) 
         return f"**{shown}**" if values and mean(values) == least else shown
 
     rows = []
-    for method in (m for m in methods if m in found):
-        cells = [cell(found[method].get(w, []), best[w]) for w in worlds]
-        counts = [len(values) for values in found[method].values()]
+    for method in (m for m in methods if m in every):
+        cells = [cell(every[method].get(w, []), best[w]) for w in worlds]
+        counts = [len(values) for values in every[method].values()]
         seeds = f"{min(counts)}" if min(counts) == max(counts) else span(counts, "d")
         rows.append([f"`{method}`", *cells, seeds])
     return rows
 
 
-def by_mean(found: Regrets) -> list[str]:
+def by_mean(every: Regrets) -> list[str]:
     """Return the methods, the least mean regret in the worlds that all of them have seen first.
 
     A method with an option stands right below the method itself.
     """
-    common = set.intersection(*(set(of_one) for of_one in found.values()))
-    means = {m: mean(mean(of_one[w]) for w in common) for m, of_one in found.items()}
-    return sorted(found, key=lambda m: (means.get(m.partition(", ")[0], means[m]), m))
+    common = set.intersection(*(set(of_one) for of_one in every.values()))
+    means = {m: mean(mean(of_one[w]) for w in common) for m, of_one in every.items()}
+    return sorted(every, key=lambda m: (means.get(m.partition(", ")[0], means[m]), m))
 
 
 @table
@@ -99,14 +99,14 @@ def real() -> str:
 @table
 def small() -> str:
     """Regret of few rows: the default beside the better of two methods that learn nothing."""
-    found = defaultdict(list)
+    by_size = defaultdict(list)
     for row in read("small")["results"]:
         free = min(row["closed-form"], row["prevalence-weights"])
-        found[row["rows"], row["world"]].append((row["harmonrank"], free))
+        by_size[row["rows"], row["world"]].append((row["harmonrank"], free))
     rows = [
         (f"{size:,}", f"`{world}`", *(short(mean(values)) for values in zip(*pairs, strict=True)),
          f"{sum(ours < free for ours, free in pairs)} of {len(pairs)}")
-        for (size, world), pairs in found.items()
+        for (size, world), pairs in by_size.items()
     ]  # fmt: skip
     head = ["rows", "world", "`harmonrank`", "better of the free", "seeds ahead"]
     return markdown(head, rows, 2)
@@ -114,32 +114,30 @@ def small() -> str:
 
 @table
 def skew() -> str:
-    found = defaultdict(list)
+    by_method = defaultdict(list)
     for row in read("skew")["results"]:
-        found[row["method"]].append(row)
+        by_method[row["method"]].append(row)
     odds = ("10000", "100000")
     rows = [
         (f"`{m}`", *(f"{100 * max(r[f'drop 1:{o}'] for r in of_one):.2f} %" for o in odds),
          len(of_one))
-        for m, of_one in found.items()
+        for m, of_one in by_method.items()
     ]  # fmt: skip
     return markdown(["method", "1 in 10,000", "1 in 100,000", "cases"], rows)
 
 
 def swap_table(name: str) -> str:
     """What each method loses beyond the ceiling's own loss, as fitted and recalibrated."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    lost: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in read(name)["results"]:
         for key, value in row.items():
             if key.startswith("lost ") and key != "lost ceiling":
                 method = key.removeprefix("lost ").removesuffix(" recalibrated")
-                found[method][key.removeprefix(f"lost {method}")].append(
-                    value - row["lost ceiling"]
-                )
+                lost[method][key.removeprefix(f"lost {method}")].append(value - row["lost ceiling"])
     rows = [
         (f"`{m}`", *(short(of(kinds[k])) for k in ("", " recalibrated") for of in (median, max)),
          len(kinds[""]))
-        for m, kinds in found.items()
+        for m, kinds in lost.items()
     ]  # fmt: skip
     head = ["as fitted: median", "largest", "recalibrated: median", "largest", "cases"]
     return markdown(["method", *head], rows)
@@ -159,7 +157,7 @@ def swap_million() -> str:
 def drifting() -> str:
     """Mean regret after chances moved, and how often a recalibration raised it."""
     kinds = ("as fitted", "recalibrated", "with labels", "all scores")
-    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    by_method: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
     for row in read("drifting")["results"]:
         moved = " and ".join(
             k.replace("_", " ") for k in ("alike", "by_context", "slow") if k in row
@@ -167,9 +165,9 @@ def drifting() -> str:
         for key in row:
             if key.endswith(kinds[0]):
                 m = key.removesuffix(f" {kinds[0]}")
-                found[m, moved].append([row[f"{m} {kind}"] for kind in kinds])
+                by_method[m, moved].append([row[f"{m} {kind}"] for kind in kinds])
     rows = []
-    for (m, moved), cases in found.items():
+    for (m, moved), cases in by_method.items():
         raised = sum(max(case[1:3]) > case[0] + 5e-5 for case in cases)
         means = (short(mean(of)) for of in zip(*cases, strict=True))
         rows.append([f"`{m}`", moved, *means, f"{raised} of {len(cases)}"])
@@ -183,11 +181,11 @@ def per_request() -> str:
     within += ("perfect heads, requests",)
     rows = []
     for one in read("per_request")["results"]:
-        found = one["methods"]
-        if "harmonrank" in found:
+        methods = one["methods"]
+        if "harmonrank" in methods:
             name = f"`{one['world']}`, " + (f"redraw {one['seed']}" if one["seed"] else "preset")
-            cells = [short(found[m]["within"]) if m in found else "" for m in within]
-            rows.append((name, *cells, *(short(found[m]["all"]) for m in within[:2])))
+            cells = [short(methods[m]["within"]) if m in methods else "" for m in within]
+            rows.append((name, *cells, *(short(methods[m]["all"]) for m in within[:2])))
     head = ["world", "for all rows", "for requests", "`logistic`", "perfect heads"]
     head += ["perfect heads, for requests", "all rows: for all rows", "all rows: for requests"]
     return markdown(head, rows)
@@ -207,13 +205,13 @@ def per_request_network() -> str:
 
 @table
 def kuairand_slice() -> str:
-    found = defaultdict(list)
+    sums = defaultdict(list)
     for run in read("kuairand_slice")["runs"]:
         for entry in run["methods"]:
             if entry.get("auc_sum") is not None and entry["name"] in METHODS:
-                found[entry["name"]].append(entry["auc_sum"])
-    order = sorted(found, key=lambda m: -mean(found[m]))
-    rows = [(f"`{m}`", f"{mean(found[m]):.4f}", len(found[m])) for m in order]
+                sums[entry["name"]].append(entry["auc_sum"])
+    order = sorted(sums, key=lambda m: -mean(sums[m]))
+    rows = [(f"`{m}`", f"{mean(sums[m]):.4f}", len(sums[m])) for m in order]
     return markdown(["method", "mean AUC-sum", "seeds"], rows)
 
 

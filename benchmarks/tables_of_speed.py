@@ -82,9 +82,9 @@ def bench_steps() -> str:
 @table
 def simd() -> str:
     """What explicit SIMD gains over plain loops, where it is kept and where it was not."""
-    found = read("simd")
-    rows = [(one["loop"], f"{one['ratio']:.1f} ×", "kept") for one in found["results"]]
-    rows += [(one["loop"], f"{one['ratio']:.1f} ×", "plain now") for one in found["replaced"]]
+    stored = read("simd")
+    rows = [(one["loop"], f"{one['ratio']:.1f} ×", "kept") for one in stored["results"]]
+    rows += [(one["loop"], f"{one['ratio']:.1f} ×", "plain now") for one in stored["replaced"]]
     return markdown(["loop", "plain takes", "explicit SIMD"], rows)
 
 
@@ -95,9 +95,9 @@ def bench_serve() -> str:
 
 @table
 def soak() -> str:
-    found = read("soak")
+    stored = read("soak")
     names = ("minutes", "rate", "answered", "failed", "worker_growth_mb", "first_process_growth_mb")
-    return markdown(["what", "figure"], [(n.replace("_", " "), f"{found[n]:,}") for n in names])
+    return markdown(["what", "figure"], [(n.replace("_", " "), f"{stored[n]:,}") for n in names])
 
 
 @table
@@ -177,21 +177,21 @@ def cluster_plan() -> str:
 
 @table
 def freshness() -> str:
-    found = read("freshness")
-    base, hours = found["before_swap_regret"], sorted(map(int, found["swap_regret"]))
-    gain = found["last_day"]["gain"]
-    stale = [found["swap_regret_without"][str(h)] - base for h in hours]
+    stored = read("freshness")
+    base, hours = stored["before_swap_regret"], sorted(map(int, stored["swap_regret"]))
+    gain = stored["last_day"]["gain"]
+    stale = [stored["swap_regret_without"][str(h)] - base for h in hours]
     facts = {
         "ahead of a model frozen after the first day, last day before the swap":
             f"{short(gain['mean'])} ± {short(2.069 * gain['error'])}",  # t of 23 degrees
         "what the swap costs a model that stays": short(mean(stale)),
         "what is left of it after two hours":
-            short(max(found["swap_regret"][str(hours[2])] - base, 0.0)),
+            short(max(stored["swap_regret"][str(hours[2])] - base, 0.0)),
         "least share recovered from then on":
-            f"{100 * min(found['recovered'][str(h)] for h in hours[2:]):.0f} %",
-        "versions published": found["published"],
-        "versions refused": len(found["refused"]),
-        "worst version against the one before it": short(found["least_gain_of_a_version"]),
+            f"{100 * min(stored['recovered'][str(h)] for h in hours[2:]):.0f} %",
+        "versions published": stored["published"],
+        "versions refused": len(stored["refused"]),
+        "worst version against the one before it": short(stored["least_gain_of_a_version"]),
     }  # fmt: skip
     return markdown(["AUC-sum of the stream", "figure"], facts.items())
 
@@ -202,9 +202,9 @@ def stream_speed() -> str:
     clocks = ("second", "cpu_second")
     rows.append(["join: events", *(f"{join[f'events_per_{c}']:,.0f}" for c in clocks)])
     for method in ("network", "default"):
-        found = read(f"streaming_{method}")
-        rates = (f"{found[f'rows_per_{c}']:,.0f}" for c in clocks)
-        rows.append([f"join and `{found['method']}`: labelled rows", *rates])
+        stored = read(f"streaming_{method}")
+        rates = (f"{stored[f'rows_per_{c}']:,.0f}" for c in clocks)
+        rows.append([f"join and `{stored['method']}`: labelled rows", *rates])
     memory = f"{join['memory_slope_mb_per_million_events']:.2f}"
     rows.append([f"join: MB more per million events, over {join['events']:,}", memory, ""])
     return markdown(["what", "per second", "per second of processor time"], rows)
@@ -213,8 +213,8 @@ def stream_speed() -> str:
 @table
 def predicted() -> str:
     stored = read("prediction")
-    found = stored["networks"] | stored["lightgbm"]
-    areas = {"true probabilities": stored["truth"]} | {n: found[k]["auc"] for n, k in MADE.items()}
+    parts = stored["networks"] | stored["lightgbm"]
+    areas = {"true probabilities": stored["truth"]} | {n: parts[k]["auc"] for n, k in MADE.items()}
     rows = [
         (name, *(short(v) for v in (*(area[o] for o in OBJECTIVES), mean(area.values()))))
         for name, area in areas.items()
@@ -226,14 +226,14 @@ def predicted() -> str:
 def predicted_gaps() -> str:
     final, folds = (read("prediction")["networks"][name] for name in (FINAL, MEAN))
     rows = [["noise of the first, 95 %", *(span(final["gap_ci"][o], ".4f") for o in OBJECTIVES)]]
-    for words, found, kind in (
+    for words, figures, kind in (
         ("by the test labels", final, "gap"),
         ("exact, true probabilities as labels", final, "exact_gap"),
         ("exact, without validation rows (mean of 6)", folds, "exact_gap"),
         ("calibration error", final, "ece"),
         ("calibration error, without validation rows", folds, "ece"),
     ):
-        rows.append([words, *(short(found[kind][o]) for o in OBJECTIVES)])
+        rows.append([words, *(short(figures[kind][o]) for o in OBJECTIVES)])
     return markdown(["", *OBJECTIVES], [rows[1], rows[0], *rows[2:]])
 
 
@@ -247,6 +247,6 @@ def real_slice() -> str:
 
 @table
 def large_log() -> str:
-    found = read("large_log")
-    rows = [(step, *used(found[step])) for step in ("simulate", "import", "pipeline")]
+    stored = read("large_log")
+    rows = [(step, *used(stored[step])) for step in ("simulate", "import", "pipeline")]
     return markdown(["of 20M rows", *USED], rows)

@@ -119,7 +119,7 @@ class Tuning:
             if mean(tried[json.dumps(there)]) < mean(tried[json.dumps(here)]):
                 here = there
         best, default = tried[json.dumps(here)], self.regrets(method, {}, self.seeds)
-        least = {name: min(found[name] for found in tried.values()) for name in self.worlds}
+        least = {name: min(regrets[name] for regrets in tried.values()) for name in self.worlds}
         self.parts["best"][method] = {
             "options": here,
             "regret": best,

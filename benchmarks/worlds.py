@@ -23,7 +23,7 @@ THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "
 def one(name: str, redraw: int | None, rows: int) -> dict[str, Any]:
     drawn, build, _ = clocked(lambda: world(name, redraw=redraw))
     sample, wall, processor = clocked(lambda: drawn.sample(rows, seed=1))
-    found = {
+    facts = {
         "world": name,
         "redraw": redraw,
         "rows": rows,
@@ -35,8 +35,8 @@ def one(name: str, redraw: int | None, rows: int) -> dict[str, Any]:
     }
     if name in THREE:
         three = ceiling(log_of(drawn.subset(THREE[name]), rows, 1, truth=True))
-        found["three"] = {"objectives": THREE[name], "ceiling": three}
-    return found
+        facts["three"] = {"objectives": THREE[name], "ceiling": three}
+    return facts
 
 
 def regrets(drawn: AnyWorld, rows: int) -> dict[str, float]:
@@ -56,7 +56,7 @@ if __name__ == "__main__":
     world("elive").sample(1000, seed=0)  # compiles
     results = Rows(given.json, keep=False)
     for name, redraw in product(PRESETS, (None, 1, 2, 3)):
-        found = one(name, redraw, given.rows)
+        facts = one(name, redraw, given.rows)
         if redraw is None:
-            found["regret"] = regrets(world(name), given.rows // 2)
-        results.add(found)
+            facts["regret"] = regrets(world(name), given.rows // 2)
+        results.add(facts)

@@ -127,10 +127,10 @@ class Service:
                 self._connection.close()
         else:
             raise RuntimeError(f"The service does not answer {path}.")
-        found = answer.read()
+        content = answer.read()
         if answer.status != 200:
-            raise RuntimeError(f"{path} was answered by {answer.status}: {found.decode()}")
-        return json.loads(found)
+            raise RuntimeError(f"{path} was answered by {answer.status}: {content.decode()}")
+        return json.loads(content)
 
 
 class StreamLines:

@@ -22,12 +22,12 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     more = {"recalibrated": False, "auc_sum_as_fitted": quality.auc_sum.estimate}
     more |= {"criterion": "within requests"}
     expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
-    found = json.loads(done.out)
+    told = json.loads(done.out)
     others = {"upstream", "verdict", "baseline", "warnings", "missing", "events_at_k", "influence"}
-    assert set(found) == set(expected) | others
-    assert {key: found[key] for key in expected} == expected
-    assert found["baseline"] is found["verdict"] is None
-    assert set(found["upstream"]) == set(quality.auc)
+    assert set(told) == set(expected) | others
+    assert {key: told[key] for key in expected} == expected
+    assert told["baseline"] is told["verdict"] is None
+    assert set(told["upstream"]) == set(quality.auc)
     assert f"{quality.requests.exact_auc_sum:.4f}" in done.err
 
 
@@ -45,26 +45,26 @@ def test_the_table_fits_a_terminal_and_names_every_objective(run, model, world_f
 def test_today_stands_beside_the_model(run, model, world_folder):
     test = world_folder / "test.parquet"
     done = run("evaluate", model, test, "--baseline", "p_buy + p_like", "--json", "-")
-    found = json.loads(done.out)
+    told = json.loads(done.out)
     assert done.err.startswith("Within requests closed-form is ahead of today's formula by .")
-    (against,) = found["verdict"]["against"]
-    today = found["baseline"]
+    (against,) = told["verdict"]["against"]
+    today = told["baseline"]
     assert today["score"] == "p_buy + p_like"
-    ours, theirs = (each["requests"]["exact_auc_sum"] for each in (found, today))
+    ours, theirs = (each["requests"]["exact_auc_sum"] for each in (told, today))
     assert against["difference"] == pytest.approx(ours - theirs)
     assert f"{theirs:.4f}" in done.err
     notes = [line for line in done.err.splitlines() if line.startswith("Note: ")]
-    assert notes == [f"Note: {line}" for line in found["warnings"]]
+    assert notes == [f"Note: {line}" for line in told["warnings"]]
     assert max(len(line) for line in done.err.splitlines() if line not in notes) <= 80
 
 
 def test_a_baseline_is_weighted_like_the_model(run, model, world_folder):
     test = world_folder / "test.parquet"
     options = ("--baseline", "p_buy", "--weights", "buy=3", "--json", "-")
-    found = json.loads(run("evaluate", model, test, *options).out)
-    areas = found["baseline"]["auc"]
-    assert found["baseline"]["auc_sum"] == pytest.approx(sum(areas.values()) + 2 * areas["buy"])
-    assert found["upstream"]["buy"]["auc_sum"] == pytest.approx(found["baseline"]["auc_sum"])
+    told = json.loads(run("evaluate", model, test, *options).out)
+    areas = told["baseline"]["auc"]
+    assert told["baseline"]["auc_sum"] == pytest.approx(sum(areas.values()) + 2 * areas["buy"])
+    assert told["upstream"]["buy"]["auc_sum"] == pytest.approx(told["baseline"]["auc_sum"])
 
 
 def test_weights_may_be_changed(run, model, world_folder):
@@ -85,11 +85,11 @@ def test_recalibration_is_said_with_what_it_changed(run, tmp_path):
     model.save(tmp_path / "m")
     done = run("evaluate", tmp_path / "m", tmp_path / "t.parquet", "--recalibrate", "--json", "-")
     blind = pl.read_parquet(tmp_path / "t.parquet").drop(old.objectives)
-    found, again = json.loads(done.out), model.recalibrated(blind)
-    assert found["recalibrated"]
-    assert found["auc_sum"] == again.evaluate(tmp_path / "t.parquet").auc_sum.estimate
-    assert found["auc_sum_as_fitted"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
-    assert found["drift"]["replaced"] == ["p_like"]
+    told, again = json.loads(done.out), model.recalibrated(blind)
+    assert told["recalibrated"]
+    assert told["auc_sum"] == again.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert told["auc_sum_as_fitted"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert told["drift"]["replaced"] == ["p_like"]
     assert "Recalibrated on 30,000 rows: p_like (median " in done.err
     before = model.evaluate(tmp_path / "t.parquet").requests.exact_auc_sum
     assert f"As fitted, AUC-sum within requests is {before:.4f}." in done.err
@@ -103,20 +103,20 @@ def test_evaluate_and_explain_tell_which_auc_is_optimised(run, world_folder, tmp
     )
     assert done.code == 0, done
     done = run("evaluate", model, table, "--json", "-")
-    found = json.loads(done.out)
-    assert found["optimises"] == "requests"
-    assert found["requests"]["ci"][0] < found["requests"]["auc_sum"] < found["requests"]["ci"][1]
-    assert found["requests"]["regret"] > 0
-    assert found["regret"] > 0
+    told = json.loads(done.out)
+    assert told["optimises"] == "requests"
+    assert told["requests"]["ci"][0] < told["requests"]["auc_sum"] < told["requests"]["ci"][1]
+    assert told["requests"]["regret"] > 0
+    assert told["regret"] > 0
     assert "Within requests: ceiling" in done.err
     assert "the fit is for AUC within requests" in " ".join(done.err.split())
     done = run("explain", model, "--data", table, "--row", 5, "--json", "-")
-    found, text = json.loads(done.out), " ".join(done.err.split())
-    assert found["optimises"] == "requests"
+    told, text = json.loads(done.out), " ".join(done.err.split())
+    assert told["optimises"] == "requests"
     plain = run("explain", model).out
     assert "Fitted for AUC within requests." in " ".join(plain.split())
     assert "w κ p, as fitted for requests" in text
-    assert sum(found["row"]["adds"].values()) == pytest.approx(found["row"]["fused"])
+    assert sum(told["row"]["adds"].values()) == pytest.approx(told["row"]["fused"])
 
 
 def test_a_fit_without_requests_is_refused_in_one_sentence(run, world_folder, tmp_path):

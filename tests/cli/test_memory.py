@@ -159,11 +159,11 @@ def test_an_objective_without_positives_is_refused_in_blocks_too(run, folder):
 def test_compare_tells_the_auc_of_all_rows(run, folder, given):
     parts = []
     names = "harmonrank,prevalence-weights,logistic,closed-form"
-    exam = ("--test", folder / "test.parquet", "--methods", names)
-    exam += ("--valid", folder / "valid.parquet")
+    held_out = ("--test", folder / "test.parquet", "--methods", names)
+    held_out += ("--valid", folder / "valid.parquet")
     for memory in ((), ("--memory", "1KB")):
         out = folder / f"compare-{len(memory)}.json"
-        done = run("compare", *given, *exam, "--json", out, "--baseline", "p_buy", *memory)
+        done = run("compare", *given, *held_out, "--json", out, "--baseline", "p_buy", *memory)
         assert done.code == 0, done
         parts.append(json.loads(out.read_text()))
     whole, blocks = parts

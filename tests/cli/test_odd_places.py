@@ -115,18 +115,20 @@ def test_settings_that_never_end(refused, folder, model):
 
 
 def test_numbers_and_pages_replace_only_their_like(refused, run, folder, model):
-    exam = ("evaluate", model, folder / "test.parquet", "-q")
+    evaluate = ("evaluate", model, folder / "test.parquet", "-q")
     mine = folder / "mine.txt"
     mine.write_text("ten years of work")
-    refused(*exam, "--json", mine, sentence="does not begin with {, as what is to be written")
-    refused(*exam, "--report", mine, sentence="does not begin with <!doctype html>, as what is")
+    refused(*evaluate, "--json", mine, sentence="does not begin with {, as what is to be written")
+    refused(*evaluate, "--report", mine, sentence="does not begin with <!doctype html>, as what is")
     assert mine.read_text() == "ten years of work"
-    refused(*exam, "--json", model / "model.json", sentence="is in a saved model; choose another")
+    refused(
+        *evaluate, "--json", model / "model.json", sentence="is in a saved model; choose another"
+    )
     score = ("score", model, folder / "test.parquet", "-q", "-o", folder / "o.parquet")
     refused(*score, "--json", folder / "o.parquet", sentence="does not begin with {")
     assert pl.read_parquet(folder / "o.parquet").height == 600
     for _ in range(2):
-        assert run(*exam, "--json", folder / "e.json", "--report", folder / "e.html").code == 0
+        assert run(*evaluate, "--json", folder / "e.json", "--report", folder / "e.html").code == 0
 
 
 @pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])

@@ -34,8 +34,8 @@ def test_the_report_is_printed_and_written(run, tmp_path):
     as_frame(new, new.sample(30_000, seed=2)).write_parquet(tmp_path / "t.parquet")
     model = hr.ClosedForm().fit(as_frame(old, old.sample(30_000, seed=1)), world_schema(old))
     model.save(tmp_path / "m")
-    places = (tmp_path / "m", tmp_path / "t.parquet", "-o", tmp_path / "n")
-    done = run("recalibrate", *places, "--json", tmp_path / "drift.json")
+    given = (tmp_path / "m", tmp_path / "t.parquet", "-o", tmp_path / "n")
+    done = run("recalibrate", *given, "--json", tmp_path / "drift.json")
     drift = model.drift(tmp_path / "t.parquet")
     written = json.loads((tmp_path / "drift.json").read_text())
     agreement = written.pop("rank_correlation")
@@ -48,7 +48,7 @@ def test_the_report_is_printed_and_written(run, tmp_path):
     assert shown.startswith(" ".join(str(drift).split()))
     assert f"It orders these rows differently: Spearman's ρ {agreement:.3f} with the" in shown
     assert "Recalibrated closed-form on 30,000 rows" in done.err
-    again = run("recalibrate", *places)
+    again = run("recalibrate", *given)
     assert again.code == 2
     assert "exists" in again.err
 
@@ -97,14 +97,14 @@ def place(folder):
 
 
 def test_what_is_not_proven_stays_unless_the_user_knows(run, place):
-    places = (place / "new", place / "recent.parquet", "-o", place / "out", "--overwrite")
-    done = run("recalibrate", *places)
+    given = (place / "new", place / "recent.parquet", "-o", place / "out", "--overwrite")
+    done = run("recalibrate", *given)
     shown = " ".join(done.out.split())
     assert "no score, as none is proven to come of another upstream model" in shown
     assert "ranks these rows as the old one does: Spearman's ρ 1.000" in shown
-    done = run("recalibrate", *places, "--scores-changed", "p_buy,p_like", "--json", "-")
+    done = run("recalibrate", *given, "--scores-changed", "p_buy,p_like", "--json", "-")
     assert json.loads(done.out)["recalibrated"] == {"p_buy": 1.0, "p_like": 1.0}
-    done = run("recalibrate", *places, "--scores-changed", "p_byu")
+    done = run("recalibrate", *given, "--scores-changed", "p_byu")
     assert done.code == 2
     assert "no score column 'p_byu' to recalibrate. Did you mean 'p_buy'?" in done.err
 

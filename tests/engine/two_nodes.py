@@ -38,8 +38,8 @@ def fit(engine, lose) -> None:
 
     expected = stored(fit_blocks(rows(), encoder.slots))[1]
     blocks = EngineBlocks(engine, rows())
-    places = set(blocks.each(place_of))
-    assert len(places) == 2, f"both nodes have a share: {places}"
+    nodes = set(blocks.each(place_of))
+    assert len(nodes) == 2, f"both nodes have a share: {nodes}"
     passes = []
 
     def step(number: int, most: int) -> None:

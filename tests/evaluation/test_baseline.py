@@ -38,9 +38,9 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
     once = [grouped_auc(each, labels, groups).sum() for each in (ours, fused)]
     drawn = [bootstrap_request_areas(each, labels, groups).sum(axis=1) for each in (ours, fused)]
     expected = percentiles(once[0] - once[1], drawn[0] - drawn[1], 0.95)
-    found = entries["closed-form"].ahead
+    ahead = entries["closed-form"].ahead
     np.testing.assert_allclose(
-        [found.estimate, found.low, found.high], [expected.estimate, expected.low, expected.high]
+        [ahead.estimate, ahead.low, ahead.high], [expected.estimate, expected.low, expected.high]
     )
     numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
     assert numbers["baseline"] == {"name": "today", "score": FORMULA, "filled": {}}
@@ -59,7 +59,7 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
         assert ratio == pytest.approx(told["mean"][name] / today["mean"][name] - 1)
         low, high = told["vs_baseline_ci"][name]
         assert low <= ratio <= high
-    assert by_name["closed-form"]["ahead_of_baseline_ci"] == [found.low, found.high]
+    assert by_name["closed-form"]["ahead_of_baseline_ci"] == [ahead.low, ahead.high]
     assert "vs today" in str(board.to_table())
 
 
@@ -96,19 +96,19 @@ def test_rows_of_weight_0_count_for_nothing(priced, schema):
     schema = replace(schema, sample_weight="v")
     lies = priced.with_columns(v=pl.lit(0.0), prod=-pl.col("prod"))
     both = pl.concat([priced.with_columns(v=pl.lit(1.0)), lies])
-    found = hr.compare(both, schema, ["closed-form"], baseline="prod", test=both).board
+    weighted = hr.compare(both, schema, ["closed-form"], baseline="prod", test=both).board
     plain = hr.compare(priced, replace(schema, sample_weight=None), [
         "closed-form"
     ], baseline="prod", test=priced).board  # fmt: skip
-    sums = [{e.name: e.quality.auc_sum for e in board.entries} for board in (found, plain)]
+    sums = [{e.name: e.quality.auc_sum for e in board.entries} for board in (weighted, plain)]
     assert sums[0]["today"] == sums[1]["today"]
 
 
 def test_a_missing_value_takes_the_median_and_that_is_said(priced, schema):
     holes = priced.with_columns(prod=pl.when(pl.int_range(pl.len()) % 10 > 0).then("prod"))
-    found = Baseline.read(holes, "prod")
-    assert found.filled == {"prod": 60}
-    np.testing.assert_array_equal(found.scores[::10], holes["prod"].median())
+    baseline = Baseline.read(holes, "prod")
+    assert baseline.filled == {"prod": 60}
+    np.testing.assert_array_equal(baseline.scores[::10], holes["prod"].median())
     board = hr.compare(holes, schema, ["closed-form"], baseline="prod", test=holes).board
     assert "no value of prod in 60 rows; the column's median stands in" in str(board.to_table())
     assert board.to_dict()["baseline"]["filled"] == {"prod": 60}

@@ -110,8 +110,8 @@ def test_every_score_is_measured_alone(board, world_folder):
     row = board.to_table().rows[-1]
     assert row[0] == "own score"
     # By the measure of the other rows of the table.
-    found = board.to_dict()["upstream"].values()
-    assert row[5:10] == tuple(alone["request_exact_auc"] for alone in found)
+    upstream = board.to_dict()["upstream"].values()
+    assert row[5:10] == tuple(alone["request_exact_auc"] for alone in upstream)
 
 
 def test_no_method_exceeds_the_ceiling_and_the_best_comes_first(board):
@@ -233,8 +233,8 @@ def test_finished_methods_are_not_fitted_again(table, schema, tmp_path, monkeypa
     kept = {e.entry.name: e.kept for e in events if isinstance(e, MethodEnded)}
     assert kept == {"closed-form": True, "prevalence-weights": False}
     assert {e.name: e.error for e in board.entries} == dict.fromkeys(names)
-    found = next(e for e in board.entries if e.name == "closed-form")
-    assert found.quality == first.entries[0].quality
+    entry = next(e for e in board.entries if e.name == "closed-form")
+    assert entry.quality == first.entries[0].quality
     assert hr.load(tmp_path / "prevalence-weights").name == "prevalence-weights"
 
 

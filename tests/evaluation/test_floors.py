@@ -82,20 +82,20 @@ def test_the_best_of_all_rankings_that_hold_the_floor_is_found(enumerated, name,
     now = sweep.areas(sweep.weights)
     least = float(now[m] + share * (points[:, m].max() - now[m]))
     best = points[points[:, m] >= least].sum(axis=1).max()
-    found = guarded_by(sweep, floors(sweep, f"{name}>={least:.17g}"), level=0)
-    assert found.feasible
-    assert found.point.areas[m] >= least
-    assert found.point.total <= best + 1e-12
-    assert found.point.total == pytest.approx(best, abs=2e-4)
+    guarded = guarded_by(sweep, floors(sweep, f"{name}>={least:.17g}"), level=0)
+    assert guarded.feasible
+    assert guarded.point.areas[m] >= least
+    assert guarded.point.total <= best + 1e-12
+    assert guarded.point.total == pytest.approx(best, abs=2e-4)
 
 
 def test_a_floor_that_holds_already_changes_nothing(enumerated):
     sweep, _ = enumerated
-    found = guarded_by(sweep, floors(sweep, "buy>=current-0.01", "like>=0.5"), level=0)
-    np.testing.assert_allclose(found.point.weights, 1)
-    assert found.point.total == pytest.approx(sweep.areas(np.ones(2)).sum())
-    assert found.prices == {"buy": 0, "like": 0}
-    assert "+0.0000 against now" in found.sentence()
+    guarded = guarded_by(sweep, floors(sweep, "buy>=current-0.01", "like>=0.5"), level=0)
+    np.testing.assert_allclose(guarded.point.weights, 1)
+    assert guarded.point.total == pytest.approx(sweep.areas(np.ones(2)).sum())
+    assert guarded.prices == {"buy": 0, "like": 0}
+    assert "+0.0000 against now" in guarded.sentence()
 
 
 def test_in_a_symmetric_world_the_nearest_point_is_the_middle_and_the_shortfall_is_known():
@@ -105,12 +105,12 @@ def test_in_a_symmetric_world_the_nearest_point_is_the_middle_and_the_shortfall_
     for beyond in (0.005, 0.05):
         least = f"{middle[0] + beyond:.12g}"
         both = floors(sweep, f"buy>={least}", f"like>={least}")
-        found = guarded_by(sweep, both, level=0)
-        assert not found.feasible
-        assert found.conflict == tuple(both)
-        assert found.short == pytest.approx(beyond, abs=2e-4)
-        assert found.point.weights == pytest.approx([1, 1], abs=0.05)
-        assert f"lowered by {found.short:.4f}" in found.sentence()
+        guarded = guarded_by(sweep, both, level=0)
+        assert not guarded.feasible
+        assert guarded.conflict == tuple(both)
+        assert guarded.short == pytest.approx(beyond, abs=2e-4)
+        assert guarded.point.weights == pytest.approx([1, 1], abs=0.05)
+        assert f"lowered by {guarded.short:.4f}" in guarded.sentence()
     both = floors(sweep, *(f"{name}>={middle[0] - 1e-4:.12g}" for name in ("buy", "like")))
     assert guarded_by(sweep, both, level=0).feasible
 
@@ -122,9 +122,9 @@ def test_only_the_floors_that_conflict_are_named():
     sweep = known_sweep(1 / (1 + np.exp(-z)))
     ends = [sweep.areas(end)[m] for m, end in enumerate(np.eye(3))]
     wanted = floors(sweep, f"view>={0.55}", f"buy>={ends[0] - 0.002}", f"like>={ends[1] - 0.002}")
-    found = guarded_by(sweep, wanted, level=0)
-    assert [floor.objective for floor in found.conflict] == ["buy", "like"]
-    assert "cannot hold together" in found.sentence()
+    guarded = guarded_by(sweep, wanted, level=0)
+    assert [floor.objective for floor in guarded.conflict] == ["buy", "like"]
+    assert "cannot hold together" in guarded.sentence()
     alone = guarded_by(sweep, floors(sweep, "view>=0.3", f"like>={ends[1] + 0.01}"), level=0)
     assert [floor.objective for floor in alone.conflict] == ["like"]
     assert "cannot hold at all" in alone.sentence()
@@ -138,15 +138,15 @@ def test_a_price_is_what_lowering_the_floor_brings():
     least, step = sweep.areas(np.ones(3))[1] + 0.03, 0.004
 
     def total(extra):
-        found = guarded_by(sweep, floors(sweep, f"like>={least + extra:.12g}"), level=0)
-        return found.point.total, found.prices["like"]
+        guarded = guarded_by(sweep, floors(sweep, f"like>={least + extra:.12g}"), level=0)
+        return guarded.point.total, guarded.prices["like"]
 
     (low, price), (high, _) = total(0.0), total(-step)
     assert (high - low) / step == pytest.approx(price, rel=0.1)
     # Only the weight of the objective with a floor has risen.
-    found = guarded_by(sweep, floors(sweep, f"like>={least:.12g}"), level=0)
-    assert found.point.weights[0] == pytest.approx(found.point.weights[2])
-    assert found.point.weights[1] > found.point.weights[0]
+    guarded = guarded_by(sweep, floors(sweep, f"like>={least:.12g}"), level=0)
+    assert guarded.point.weights[0] == pytest.approx(guarded.point.weights[2])
+    assert guarded.point.weights[1] > guarded.point.weights[0]
 
 
 def test_several_floors_that_bind_at_once_all_just_hold():
@@ -155,10 +155,10 @@ def test_several_floors_that_bind_at_once_all_just_hold():
     sweep = known_sweep(1 / (1 + np.exp(-z)), {"view": 4})
     aim = sweep.areas(np.array([1.0, 1.4, 0.9]))
     wanted = floors(sweep, f"buy>={aim[0]:.12g}", f"like>={aim[1]:.12g}", "like>=current")
-    found = guarded_by(sweep, wanted, level=0)
-    assert found.feasible
-    np.testing.assert_allclose(found.point.areas, aim, atol=2e-3)
-    assert (found.point.areas[:2] >= aim[:2] - 1e-12).all()
+    guarded = guarded_by(sweep, wanted, level=0)
+    assert guarded.feasible
+    np.testing.assert_allclose(guarded.point.areas, aim, atol=2e-3)
+    assert (guarded.point.areas[:2] >= aim[:2] - 1e-12).all()
 
 
 # With labels alone
@@ -186,9 +186,9 @@ def test_floors_with_their_margin_hold_on_rows_that_the_search_has_not_seen(
         rows = place.sample(15_000, seed=100 + seed, with_truth=False)
         sweep = Sweep.of(model, as_frame(place, rows))
         wanted = floors(sweep, f"like>=current+{like}", f"comment>=current{comment}")
-        found = guarded_by(sweep, wanted)
-        assert found.feasible
-        moved = areas(found.point.weights) - now
+        guarded = guarded_by(sweep, wanted)
+        assert guarded.feasible
+        moved = areas(guarded.point.weights) - now
         held += bool(moved[1] >= like and moved[0] >= comment)
     # Each lower end covers with 97.5 %; both together with 95 % or more.
     assert held >= 10
@@ -201,10 +201,10 @@ def test_the_margin_is_the_lower_end_of_the_paired_interval(request_id):
     schema = replace(schema, request=request_id)
     table = as_frame(place, place.sample(6000, seed=1, with_truth=False))
     sweep = Sweep.of(hr.ClosedForm().fit(table, schema), table)
-    found = guarded_by(sweep, floors(sweep, "like>=current", "comment>=0.3"), level=0.9)
-    pair = [sweep.fused(weights) for weights in (found.point.weights, sweep.weights)]
+    guarded = guarded_by(sweep, floors(sweep, "like>=current", "comment>=0.3"), level=0.9)
+    pair = [sweep.fused(weights) for weights in (guarded.point.weights, sweep.weights)]
     low = low_of_pair(*pair, sweep.log, level=0.9)
-    assert found.point.slack[0] == pytest.approx(low, abs=1e-9)
+    assert guarded.point.slack[0] == pytest.approx(low, abs=1e-9)
     assert low >= 0
 
 
@@ -245,34 +245,34 @@ def test_floors_against_today_are_kept_and_a_user_factor_changes_none():
     scaled = today_sweep(np.random.default_rng(0).lognormal(0, 2, 10_000))
     assert plain.within
     wanted = ("comment>=today-0.05", "like>=today-0.05")
-    found, same = (guarded_by(each, floors(each, *wanted), level=0.9) for each in (plain, scaled))
-    assert found.feasible
-    np.testing.assert_array_equal(same.point.weights, found.point.weights)
-    low = low_of_pair(plain.fused(found.point.weights), plain.today.scores, plain.log, 0.9)
-    assert found.point.slack[1] == pytest.approx(low + 0.05, abs=1e-9)
+    guarded, same = (guarded_by(each, floors(each, *wanted), level=0.9) for each in (plain, scaled))
+    assert guarded.feasible
+    np.testing.assert_array_equal(same.point.weights, guarded.point.weights)
+    low = low_of_pair(plain.fused(guarded.point.weights), plain.today.scores, plain.log, 0.9)
+    assert guarded.point.slack[1] == pytest.approx(low + 0.05, abs=1e-9)
     assert low >= -0.05
     assert (plain.areas(None) != scaled.areas(None)).all()
-    assert "can be kept: AUC-sum within requests" in found.sentence()
+    assert "can be kept: AUC-sum within requests" in guarded.sentence()
 
 
 def test_floors_on_events_are_kept_with_the_margin_of_their_requests():
     sweep = today_sweep()
     wanted = ("comment@3>=today-0.02", "like@5>=current", "like>=current-0.03")
-    found = guarded_by(sweep, floors(sweep, *wanted), level=0.9)
-    assert found.feasible
+    guarded = guarded_by(sweep, floors(sweep, *wanted), level=0.9)
+    assert guarded.feasible
     m, k, n = 0, 3, len(np.unique(sweep.log.request))
     each = [
         events_of_requests(score, sweep.log, m, k)
-        for score in (sweep.fused(found.point.weights), sweep.today.scores)
+        for score in (sweep.fused(guarded.point.weights), sweep.today.scores)
     ]
-    assert found.point.figures[0] == pytest.approx(each[0].mean())
-    assert found.today[0] == pytest.approx(each[1].mean())
+    assert guarded.point.figures[0] == pytest.approx(each[0].mean())
+    assert guarded.today[0] == pytest.approx(each[1].mean())
     change = each[0] - each[1]
     low = change.mean() - NormalDist().inv_cdf(0.95) * change.std(ddof=1) / np.sqrt(n)
-    assert found.point.slack[0] == pytest.approx(low + 0.02)
-    assert found.point.worst >= 0
-    assert found.prices == {}
-    assert found.to_dict()["floors"][0]["k"] == 3
+    assert guarded.point.slack[0] == pytest.approx(low + 0.02)
+    assert guarded.point.worst >= 0
+    assert guarded.prices == {}
+    assert guarded.to_dict()["floors"][0]["k"] == 3
     few = guarded_by(sweep, floors(sweep, "comment@3>=3"), level=0)
     assert "comment@3>=3 cannot hold at all" in few.sentence()
 
@@ -314,12 +314,12 @@ def test_today_must_be_named(enumerated):
 def test_the_sum_counts_aucs_as_told_and_current_is_the_model():
     sweep = known_sweep(symmetric())
     counted = Sweep.of(sweep.model, sweep.log, count={"buy": 3, "like": 1})
-    found = guarded_by(counted, floors(counted, "like>=current-0.01"), level=0)
+    guarded = guarded_by(counted, floors(counted, "like>=current-0.01"), level=0)
     now = sweep.areas(np.ones(2))
-    assert found.point.areas[1] == pytest.approx(now[1] - 0.01, abs=3e-4)
-    assert found.point.areas[0] > now[0]
-    assert found.point.total == pytest.approx(found.point.areas @ [3, 1])
-    np.testing.assert_allclose(found.current.areas, now)
+    assert guarded.point.areas[1] == pytest.approx(now[1] - 0.01, abs=3e-4)
+    assert guarded.point.areas[0] > now[0]
+    assert guarded.point.total == pytest.approx(guarded.point.areas @ [3, 1])
+    np.testing.assert_allclose(guarded.current.areas, now)
 
 
 # What can be wrong

@@ -53,72 +53,74 @@ def sweep(model):
 
 
 @pytest.fixture(scope="module")
-def found(sweep):
+def frontier(sweep):
     return frontier_of(sweep, points=60, k=5)
 
 
-def test_a_point_is_what_the_model_scores_with_its_weights(model, sweep, found):
-    fused = model.score(sweep.log, weights=found.point(17))
-    np.testing.assert_allclose(found.auc.figures[17], auc(fused, sweep.log.truth), atol=1e-12)
+def test_a_point_is_what_the_model_scores_with_its_weights(model, sweep, frontier):
+    fused = model.score(sweep.log, weights=frontier.point(17))
+    np.testing.assert_allclose(frontier.auc.figures[17], auc(fused, sweep.log.truth), atol=1e-12)
     within = expected_grouped_auc(fused, sweep.log.truth, sweep.log.request)
-    np.testing.assert_allclose(found.request_auc.figures[17], within, atol=1e-12)
+    np.testing.assert_allclose(frontier.request_auc.figures[17], within, atol=1e-12)
     worth = [3.0, 2.0, 1.0]
     value = value_at_k(fused, sweep.log.truth, sweep.log.request, 5, value=worth)
-    assert found.events.figures[17] @ worth == pytest.approx(value)
-    assert found.exact
+    assert frontier.events.figures[17] @ worth == pytest.approx(value)
+    assert frontier.exact
 
 
-def test_point_0_has_the_weights_of_the_model_and_the_ends_are_single_objectives(found):
-    np.testing.assert_allclose(found.weights[0], 1)
-    np.testing.assert_allclose(found.weights.mean(axis=1), 1)
+def test_point_0_has_the_weights_of_the_model_and_the_ends_are_single_objectives(frontier):
+    np.testing.assert_allclose(frontier.weights[0], 1)
+    np.testing.assert_allclose(frontier.weights.mean(axis=1), 1)
     for m, name in enumerate(THREE):
-        (end,) = np.flatnonzero(found.weights[1:, m] == 3) + 1
-        assert found.auc.figures[end, m] == found.auc.figures[:, m].max()
-        assert f"most {name}" in found.listed()[end]
+        (end,) = np.flatnonzero(frontier.weights[1:, m] == 3) + 1
+        assert frontier.auc.figures[end, m] == frontier.auc.figures[:, m].max()
+        assert f"most {name}" in frontier.listed()[end]
 
 
-def test_the_front_its_volume_and_its_knee_are_those_of_the_metrics(found):
-    np.testing.assert_array_equal(found.auc.unbeaten, pareto_front(found.auc.figures))
-    assert found.auc.volume == hypervolume(found.auc.figures, [0.5] * 3)
-    assert found.auc.unbeaten[found.decisive.knee]
-    assert 0.9 < found.decisive.volume / found.best.volume <= 1
-    assert found.listed()[found.decisive.knee].startswith(("knee", "current, knee"))
+def test_the_front_its_volume_and_its_knee_are_those_of_the_metrics(frontier):
+    np.testing.assert_array_equal(frontier.auc.unbeaten, pareto_front(frontier.auc.figures))
+    assert frontier.auc.volume == hypervolume(frontier.auc.figures, [0.5] * 3)
+    assert frontier.auc.unbeaten[frontier.decisive.knee]
+    assert 0.9 < frontier.decisive.volume / frontier.best.volume <= 1
+    assert frontier.listed()[frontier.decisive.knee].startswith(("knee", "current, knee"))
     # A random order shows so many events, and every front is above it.
-    assert (found.events.figures.max(axis=0) > found.events.reference).all()
+    assert (frontier.events.figures.max(axis=0) > frontier.events.reference).all()
 
 
-def test_the_figures_and_the_ceiling_are_those_that_evaluate_tells(model, sweep, found):
+def test_the_figures_and_the_ceiling_are_those_that_evaluate_tells(model, sweep, frontier):
     best = model.evaluate(rows(20_000, 2, truth=True)).requests
-    np.testing.assert_allclose(found.request_auc.figures[0], list(best.areas.values()), atol=1e-12)
-    assert found.sums[0] == pytest.approx(best.total, abs=1e-12)
-    assert found.best.figures[0].sum() == pytest.approx(best.ceiling, abs=1e-12)
+    np.testing.assert_allclose(
+        frontier.request_auc.figures[0], list(best.areas.values()), atol=1e-12
+    )
+    assert frontier.sums[0] == pytest.approx(best.total, abs=1e-12)
+    assert frontier.best.figures[0].sum() == pytest.approx(best.ceiling, abs=1e-12)
 
 
 def test_labels_count_where_the_truth_is_not_known(model):
     table = rows(4000, 5)
-    found = frontier_of(Sweep.of(model, table), points=5)
+    frontier = frontier_of(Sweep.of(model, table), points=5)
     labels = table.select(THREE).to_numpy()
-    np.testing.assert_allclose(found.auc.figures[0], auc(model.score(table), labels))
-    assert found.best is None
-    assert not found.exact
+    np.testing.assert_allclose(frontier.auc.figures[0], auc(model.score(table), labels))
+    assert frontier.best is None
+    assert not frontier.exact
 
 
-def test_operating_points_come_last_and_change_no_number(model, sweep, found):
+def test_operating_points_come_last_and_change_no_number(model, sweep, frontier):
     kept = model.with_point("sales", {"buy": 4, "like": 1, "long_view": 1})
     again = frontier_of(replace(sweep, model=kept), points=60, k=5)
-    np.testing.assert_array_equal(again.weights[:-1], found.weights)
+    np.testing.assert_array_equal(again.weights[:-1], frontier.weights)
     np.testing.assert_allclose(again.weights[-1], [2, 0.5, 0.5])
-    assert again.named == {"sales": len(found.weights)}
+    assert again.named == {"sales": len(frontier.weights)}
     assert "sales" in again.listed().values()
 
 
 def test_where_there_are_no_requests_only_auc_is_swept(train, schema):
     alone = replace(schema, request=None)
     model = hr.ClosedForm().fit(train, alone)
-    found = frontier_of(Sweep.of(model, rows(3000, 2)), points=5)
-    assert found.request_auc is None
-    assert found.events is None
-    assert list(found.to_dict()["fronts"]) == ["auc"]
+    frontier = frontier_of(Sweep.of(model, rows(3000, 2)), points=5)
+    assert frontier.request_auc is None
+    assert frontier.events is None
+    assert list(frontier.to_dict()["fronts"]) == ["auc"]
 
 
 def test_of_many_rows_whole_requests_are_measured_and_the_same_each_time(model):
@@ -153,19 +155,19 @@ def test_the_grid_holds_every_composition():
 # One fit for all weights
 
 
-def test_the_default_fitted_for_other_weights_is_the_same_model(sweep, found, train):
-    some = {number: found.weights[number] for number in (0, found.decisive.knee, 1, 9)}
-    refits = refits_of(sweep, some, found.decisive.figures, train)
+def test_the_default_fitted_for_other_weights_is_the_same_model(sweep, frontier, train):
+    some = {number: frontier.weights[number] for number in (0, frontier.decisive.knee, 1, 9)}
+    refits = refits_of(sweep, some, frontier.decisive.figures, train)
     assert max(refit.largest for refit in refits) < 1e-12
 
 
-def test_a_formula_that_is_searched_for_the_weights_is_not_ahead_of_one_fit(sweep, found, train):
-    for number in (0, found.decisive.knee, 20):
-        weights = found.weights[number]
-        wanted = replace(sweep.log.schema, weights=found.point(number), value={}, truth={})
+def test_a_formula_that_is_searched_for_the_weights_is_not_ahead_of_one_fit(sweep, frontier, train):
+    for number in (0, frontier.decisive.knee, 20):
+        weights = frontier.weights[number]
+        wanted = replace(sweep.log.schema, weights=frontier.point(number), value={}, truth={})
         formula = method_class("formula-cem")(trials=60, search_rows=10_000).fit(train, wanted)
         fused = formula.score(sweep.log)
-        ahead = auc(fused, sweep.log.truth) - found.auc.figures[number]
+        ahead = auc(fused, sweep.log.truth) - frontier.auc.figures[number]
         assert weights @ ahead / weights.sum() < SHOWN
 
 
@@ -186,9 +188,9 @@ def test_one_objective_or_one_class_has_no_frontier(model, train):
         Sweep.of(model, rows(500, 2).with_columns(buy=pl.lit(0)))
 
 
-def test_a_number_that_no_point_has_is_refused(found):
+def test_a_number_that_no_point_has_is_refused(frontier):
     with pytest.raises(UsageError, match=r"numbered from 0 to \d+\. Got 999"):
-        found.point(999)
+        frontier.point(999)
 
 
 def test_feedback_counts_as_if_every_place_had_been_looked_at(model, train, schema):
@@ -197,19 +199,19 @@ def test_feedback_counts_as_if_every_place_had_been_looked_at(model, train, sche
     curve = {1: 1.0, 2: 0.5, 3: 0.25}
     placed = hr.ClosedForm().fit(train, schema)
     placed._schema = replace(placed.schema, position="position", examination=curve)
-    found = frontier_of(Sweep.of(placed, table), points=5, k=2)
+    frontier = frontier_of(Sweep.of(placed, table), points=5, k=2)
     quality = placed.evaluate(table, k=2)
     areas = [quality.auc[name].estimate for name in THREE]
-    np.testing.assert_allclose(found.auc.figures[0], areas)
+    np.testing.assert_allclose(frontier.auc.figures[0], areas)
     worth = dict.fromkeys(THREE, 1.0)
     value = measured(placed, placed.score(table), Sweep.of(placed, table).log, value=worth, k=2)
-    assert found.events.figures[0].sum() == pytest.approx(value.value.mean)
+    assert frontier.events.figures[0].sum() == pytest.approx(value.value.mean)
 
 
 def test_a_named_point_with_the_current_weights_is_listed_as_the_current_one(sweep):
-    found = frontier_of(sweep, points=10, more={"kept": np.full(3, 2.0)})
-    listed = found.listed()
+    frontier = frontier_of(sweep, points=10, more={"kept": np.full(3, 2.0)})
+    listed = frontier.listed()
     assert listed[0].startswith("current")
     assert "kept" in listed[0]
-    assert found.named["kept"] not in listed
-    assert found.point(found.named["kept"]) == found.point(0)
+    assert frontier.named["kept"] not in listed
+    assert frontier.point(frontier.named["kept"]) == frontier.point(0)

@@ -57,9 +57,9 @@ def test_differences_are_those_of_a_paired_bootstrap_over_requests(board, rows, 
     drawn = [bootstrap_values(s, chances, groups, 3, value=worth) for s in models]
     means = [value_at_k(s, chances, groups, 3, value=worth) for s in models]
     expected = percentiles(means[0] - means[1], drawn[0] - drawn[1], 0.95)
-    found = board.entries[0].ahead
-    assert asdict(found) == pytest.approx(asdict(expected), rel=1e-12)
-    assert board.verdict.to_dict()["against"][-1]["difference"] == found.estimate
+    ahead = board.entries[0].ahead
+    assert asdict(ahead) == pytest.approx(asdict(expected), rel=1e-12)
+    assert board.verdict.to_dict()["against"][-1]["difference"] == ahead.estimate
 
 
 def test_table_and_verdict_speak_of_value(board):

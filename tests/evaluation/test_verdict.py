@@ -80,8 +80,8 @@ def test_without_our_default_it_is_about_the_first_and_a_failure_is_no_rival(ent
     entries = [entry("logistic", 0.7, 0.7), Entry("aucm", 0.1, error="oh no")]
     assert verdict_of(entries) is None
     assert verdict_of([]) is None
-    found = verdict_of([*entries, entry("closed-form", 0.6, 0.6)])
-    assert found.sentence.startswith("Over all rows logistic is ahead of closed-form by .2")
+    verdict = verdict_of([*entries, entry("closed-form", 0.6, 0.6)])
+    assert verdict.sentence.startswith("Over all rows logistic is ahead of closed-form by .2")
 
 
 def test_a_difference_without_an_interval_is_a_tie(entry):
@@ -150,9 +150,9 @@ def test_events_in_the_first_k_are_told_against_the_baseline(rows):
     top = rows.with_columns(s=rows["a"] + 0.2 * rows["b"]).sort("s", descending=True)
     old = rows.sort("b", descending=True)
     ours, today = (t.group_by("request").head(3)["buy"].sum() for t in (top, old))
-    found = verdict.to_dict()["against"][0]["events_at_k"]["buy"]
-    assert found["difference"] == pytest.approx(ours / today - 1)
-    assert found["difference_ci"][0] < found["difference"] < found["difference_ci"][1]
+    told = verdict.to_dict()["against"][0]["events_at_k"]["buy"]
+    assert told["difference"] == pytest.approx(ours / today - 1)
+    assert told["difference_ci"][0] < told["difference"] < told["difference_ci"][1]
 
 
 def test_first_places_that_hold_whole_requests_are_not_told(rows):

@@ -22,21 +22,21 @@ def model():
 
 def test_an_update_follows_a_change_of_upstream(model):
     replaced = QKVIDEO.with_upstream(["click", "long_view"], a=0.3, b=-2.0)
-    exam = rows(replaced, seed=2)
-    before = model.evaluate(exam).auc_sum.estimate
+    test = rows(replaced, seed=2)
+    before = model.evaluate(test).auc_sum.estimate
     newer = model.updated(rows(replaced, seed=3), passes=4)
-    assert newer.evaluate(exam).auc_sum.estimate > before
-    assert model.evaluate(exam).auc_sum.estimate == before
+    assert newer.evaluate(test).auc_sum.estimate > before
+    assert model.evaluate(test).auc_sum.estimate == before
 
 
 def test_an_update_is_the_same_twice_and_leaves_a_model_that_can_be_saved(model, tmp_path):
     model.save(tmp_path / "before")
-    again, exam = load(tmp_path / "before"), rows(QKVIDEO, seed=2, count=500)
+    again, test = load(tmp_path / "before"), rows(QKVIDEO, seed=2, count=500)
     one, other = (m.updated(rows(QKVIDEO, seed=3), seed=5) for m in (model, again))
-    assert np.array_equal(one.score(exam), other.score(exam))
-    assert not np.array_equal(one.score(exam), model.score(exam))
+    assert np.array_equal(one.score(test), other.score(test))
+    assert not np.array_equal(one.score(test), model.score(test))
     one.save(tmp_path / "after")
-    assert np.array_equal(load(tmp_path / "after").score(exam), one.score(exam))
+    assert np.array_equal(load(tmp_path / "after").score(test), one.score(test))
 
 
 def test_a_context_value_that_the_fit_did_not_see_begins_as_the_unknown_one(model, tmp_path):
@@ -63,8 +63,8 @@ def test_rows_of_one_class_tell_no_prevalence(model, tmp_path):
 
 def test_drift_counts_from_the_rows_of_a_new_reference(model):
     replaced = QKVIDEO.with_upstream(["click"], a=1.0, b=-2.0)
-    exam = rows(replaced, seed=2)
-    assert "p_click" in model.drift(exam).moved
+    test = rows(replaced, seed=2)
+    assert "p_click" in model.drift(test).moved
     newer = changed(model, fitted=model.fitted.referred_to(rows(replaced, seed=3)))
-    assert newer.drift(exam).moved == ()
-    assert np.array_equal(newer.score(exam), model.score(exam))
+    assert newer.drift(test).moved == ()
+    assert np.array_equal(newer.score(test), model.score(test))

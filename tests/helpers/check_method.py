@@ -137,22 +137,22 @@ def scores_rows_with_missing_scores(name):
         p_like=pl.when(~pl.Series(lost[:, 1])).then("p_like"),
     )
     whole = ~lost.any(axis=1)
-    for fused, found in [
+    for fused, holed in [
         (model.score(table), model.score(holes)),
         (lambda m: (m.score(table), m.score(holes)))(model.recalibrated(holes, scores="all")),
     ]:
-        assert np.isfinite(found).all()
-        np.testing.assert_array_equal(found[whole], fused[whole])
-    found, order = model.score(holes), rng.permutation(rows)
-    np.testing.assert_array_equal(model.score(holes[order]), found[order])
+        assert np.isfinite(holed).all()
+        np.testing.assert_array_equal(holed[whole], fused[whole])
+    holed, order = model.score(holes), rng.permutation(rows)
+    np.testing.assert_array_equal(model.score(holes[order]), holed[order])
     for low, high in [[0, 1], [7, 8], [5, 1205]]:
-        np.testing.assert_array_equal(model.score(holes[low:high]), found[low:high])
+        np.testing.assert_array_equal(model.score(holes[low:high]), holed[low:high])
     for row in (0, int(np.flatnonzero(lost.sum(axis=1) == 1)[0])):
         one = holes[row].to_dicts()[0]
         context = {"hour": one["hour"], "age": one["age"]}
         for nothing in (None, float("nan")):
             scores = [[nothing if one[c] is None else one[c] for c in ("p_buy", "p_like")]]
-            np.testing.assert_array_equal(model.score_request(scores, context), found[[row]])
+            np.testing.assert_array_equal(model.score_request(scores, context), holed[[row]])
     assert model.drift(holes).columns[0].rows == rows - lost[:, 0].sum()
     with pytest.raises(DataError, match="null in row 0"):
         model.strict().score(holes)

@@ -32,8 +32,8 @@ class Block:
 
 def blocks(page, kinds=("python", "sh")):
     """Return the blocks of a page in order."""
-    found = [Block(*parts) for parts in BLOCK.findall(page.read_text("utf-8"))]
-    return [block for block in found if block.kind in kinds]
+    every = [Block(*parts) for parts in BLOCK.findall(page.read_text("utf-8"))]
+    return [block for block in every if block.kind in kinds]
 
 
 def commands(code):

@@ -73,11 +73,11 @@ def arguments(place, verb, folder):
 
 def content(folder):
     """Return all files but for what measures time; a hidden one has no business there."""
-    found = {}
+    texts = {}
     for file in sorted(folder.rglob("*")):
         assert not file.name.startswith("."), file
         if file.is_file() and file.suffix != ".html" and "steps" not in file.parts:
             raw = file.read_bytes()
             text = raw if file.suffix != ".json" else TIMES.sub("", raw.decode()).encode()
-            found[file.relative_to(folder).as_posix()] = text
-    return found
+            texts[file.relative_to(folder).as_posix()] = text
+    return texts

@@ -49,13 +49,13 @@ class _Answer(BaseHTTPRequestHandler):
         if not path.is_file():
             return self._send(HTTPStatus.NOT_FOUND, b"", {}, body)
         content = path.read_bytes()
-        found = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        if found is None or not store.ranges:
+        span = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if span is None or not store.ranges:
             more = {"Accept-Ranges": "bytes"} if store.ranges else {}
             return self._send(HTTPStatus.OK, content, more, body)
         # A range without a beginning is of so many bytes at the end.
-        low = int(found[1]) if found[1] else max(len(content) - int(found[2]), 0)
-        high = min(int(found[2]), len(content) - 1) if found[1] and found[2] else len(content) - 1
+        low = int(span[1]) if span[1] else max(len(content) - int(span[2]), 0)
+        high = min(int(span[2]), len(content) - 1) if span[1] and span[2] else len(content) - 1
         more = {"Content-Range": f"bytes {low}-{high}/{len(content)}"}
         return self._send(HTTPStatus.PARTIAL_CONTENT, content[low : high + 1], more, body)
 

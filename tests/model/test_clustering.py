@@ -34,16 +34,16 @@ def test_clustering_is_how_much_more_sums_of_requests_vary():
     (rows,) = blocks
     heads = fit_blocks(blocks, SLOTS, residual=False)
     r = rows.labels - sigmoid(heads.logits(rows.logits(), rows.codes))
-    together, alone = np.zeros(2), np.zeros(2)
+    of_requests, of_rows = np.zeros(2), np.zeros(2)
     for f in range(2):
         for cell in {*zip(rows.request.tolist(), rows.codes[:, f].tolist(), strict=True)}:
             same = (rows.request == cell[0]) & (rows.codes[:, f] == cell[1])
-            together += r[same].sum(axis=0) ** 2
-            alone += (r[same] ** 2).sum(axis=0)
-    found = context_clustering(heads, rows, rows.rows)
-    assert found[0] == pytest.approx(together[0] / alone[0])
-    assert found[0] > 1.5
-    assert found[1] == 1
+            of_requests += r[same].sum(axis=0) ** 2
+            of_rows += (r[same] ** 2).sum(axis=0)
+    clustering = context_clustering(heads, rows, rows.rows)
+    assert clustering[0] == pytest.approx(of_requests[0] / of_rows[0])
+    assert clustering[0] > 1.5
+    assert clustering[1] == 1
 
 
 def test_what_few_users_of_a_place_share_is_seen_though_its_effect_takes_it_up():

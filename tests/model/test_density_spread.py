@@ -107,9 +107,9 @@ def test_blocks_give_the_density_of_all_rows():
         DensitySums.of(logits[some], codes[some], SLOTS, origin=whole.origin)
         for some in (slice(7_000), slice(7_000, None))
     ]
-    density, found = whole.density(SLOTS), density_of(HeldBlocks(parts), SLOTS)
-    np.testing.assert_allclose(found.steady, density.steady, rtol=1e-6)
-    np.testing.assert_allclose(found.spread, density.spread, rtol=1e-6, atol=1e-9)
+    density, of_blocks = whole.density(SLOTS), density_of(HeldBlocks(parts), SLOTS)
+    np.testing.assert_allclose(of_blocks.steady, density.steady, rtol=1e-6)
+    np.testing.assert_allclose(of_blocks.spread, density.spread, rtol=1e-6, atol=1e-9)
 
 
 def test_without_context_nothing_is_to_be_told():

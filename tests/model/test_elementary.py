@@ -32,9 +32,9 @@ def test_sigmoids_are_those_of_the_library():
     x = np.concatenate([x, x / 100, [0.0, -0.0, 1e-300]])
     np.testing.assert_allclose(taken(take_sigmoids, x), 1 / (1 + np.exp(-x)), rtol=2e-13)
     far = np.array([-np.inf, -1e300, -701.0, 701.0, 1e300, np.inf])
-    found = taken(take_sigmoids, far)
-    assert (found[:3] < 1e-300).all()
-    np.testing.assert_array_equal(found[3:], 1.0)
+    sigmoids = taken(take_sigmoids, far)
+    assert (sigmoids[:3] < 1e-300).all()
+    np.testing.assert_array_equal(sigmoids[3:], 1.0)
 
 
 def test_a_rising_logit_never_lowers_the_probability():

@@ -21,15 +21,15 @@ def test_the_density_of_what_is_missing_is_the_conditional_normal(M):
     C = covariance(M, M)
     for lost in product([True, False], repeat=M):
         m, o = np.flatnonzero(lost), np.flatnonzero(~np.array(lost))
-        found = MissingDensity.of(np.linalg.inv(C)[None], np.array([lost]))
+        missing = MissingDensity.of(np.linalg.inv(C)[None], np.array([lost]))
         gain, left = np.zeros((M, M)), np.zeros((M, M))
         if len(m):
             # The textbook's form, by the covariance: S_mo S_oo⁻¹ and S_mm − S_mo S_oo⁻¹ S_om.
             across = C[np.ix_(m, o)] @ np.linalg.inv(C[np.ix_(o, o)])
             gain[np.ix_(m, o)] = across
             left[np.ix_(m, m)] = C[np.ix_(m, m)] - across @ C[np.ix_(o, m)]
-        np.testing.assert_allclose(found.gain[0], gain, atol=1e-9)
-        np.testing.assert_allclose(found.covariance[0], left, atol=1e-9)
+        np.testing.assert_allclose(missing.gain[0], gain, atol=1e-9)
+        np.testing.assert_allclose(missing.covariance[0], left, atol=1e-9)
 
 
 def test_conditional_moments_are_those_of_rows_that_look_alike():
@@ -38,11 +38,11 @@ def test_conditional_moments_are_those_of_rows_that_look_alike():
     x = np.random.default_rng(0).multivariate_normal(np.zeros(3), C, 400_000)
     value = 0.7 * np.sqrt(C[0, 0])
     near = x[np.abs(x[:, 0] - value) < 0.02 * np.sqrt(C[0, 0])]
-    found = MissingDensity.of(np.linalg.inv(C)[None], np.array([[False, True, True]]))
-    mean = found.gain[0] @ [value, 0.0, 0.0]
+    missing = MissingDensity.of(np.linalg.inv(C)[None], np.array([[False, True, True]]))
+    mean = missing.gain[0] @ [value, 0.0, 0.0]
     error = np.sqrt(np.diag(C) / len(near))
     assert (np.abs(near.mean(axis=0) - mean)[1:] < 4 * error[1:]).all()
-    np.testing.assert_allclose(np.cov(near.T)[1:, 1:], found.covariance[0, 1:, 1:], rtol=0.08)
+    np.testing.assert_allclose(np.cov(near.T)[1:, 1:], missing.covariance[0, 1:, 1:], rtol=0.08)
 
 
 def test_sets_of_many_flags_are_found_as_those_of_few():
@@ -69,9 +69,12 @@ def test_blocks_of_pairs_give_what_all_of_them_give(monkeypatch):
 
 def test_a_density_of_whole_rows_is_that_of_fit_density_to_the_last_bit():
     _, logits, codes, slots = drawn(rows=3000)
-    found, plain = fit_incomplete_density(logits, codes, slots), fit_density(logits, codes, slots)
+    incomplete, plain = (
+        fit_incomplete_density(logits, codes, slots),
+        fit_density(logits, codes, slots),
+    )
     for name in vars(plain):
-        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+        np.testing.assert_array_equal(getattr(incomplete, name), getattr(plain, name))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4])
@@ -81,14 +84,14 @@ def test_the_density_is_found_from_incomplete_rows(share):
     deviation = np.exp(density.log_variance / 2)
     holed = logits.copy()
     holed[np.random.default_rng(0).random(holed.shape) < share] = np.nan
-    found = fit_incomplete_density(holed, codes, slots)
-    np.testing.assert_allclose(found.base / deviation, density.base / deviation, atol=0.02)
+    fitted = fit_incomplete_density(holed, codes, slots)
+    np.testing.assert_allclose(fitted.base / deviation, density.base / deviation, atol=0.02)
     scale = np.outer(deviation, deviation)
     np.testing.assert_allclose(
-        found.covariance / scale, density.covariance / scale, atol=0.05 * share**0.5
+        fitted.covariance / scale, density.covariance / scale, atol=0.05 * share**0.5
     )
-    assert np.abs((found.mean - density.mean) / deviation).mean() < 0.03
-    assert np.abs(found.spread - density.spread).mean() < 0.04
+    assert np.abs((fitted.mean - density.mean) / deviation).mean() < 0.03
+    assert np.abs(fitted.spread - density.spread).mean() < 0.04
 
 
 def test_a_score_that_is_missing_where_another_is_high_does_not_mislead_the_density():
@@ -97,9 +100,9 @@ def test_a_score_that_is_missing_where_another_is_high_does_not_mislead_the_dens
     density = fit_density(logits, codes, slots)
     deviation, holed = np.exp(density.log_variance / 2), logits.copy()
     holed[logits[:, 0] > np.quantile(logits[:, 0], 0.6), 1] = np.nan
-    found = fit_incomplete_density(holed, codes, slots)
+    fitted = fit_incomplete_density(holed, codes, slots)
     assert abs(np.nanmean(holed[:, 1]) - density.base[1]) / deviation[1] > 0.2
-    assert abs(found.base[1] - density.base[1]) / deviation[1] < 0.04
+    assert abs(fitted.base[1] - density.base[1]) / deviation[1] < 0.04
 
 
 def test_a_coordinate_is_undone_by_its_inverse():

@@ -41,9 +41,9 @@ def regret_of(logit, sample):
     return (auc(best_score(sample.truth), sample.truth) - auc(fused, sample.truth)).sum()
 
 
-def plainly_calibrated(logits, labels, exam):
+def plainly_calibrated(logits, labels, test_logits):
     """Return the logits of a logistic regression of each label on its own score alone."""
-    found = np.empty_like(exam)
+    calibrated = np.empty_like(test_logits)
     for m in range(labels.shape[1]):
         X = np.stack([np.ones(len(logits)), logits[:, m]], axis=1)
         theta = np.array([np.log(labels[:, m].mean()), 0.0])
@@ -51,8 +51,8 @@ def plainly_calibrated(logits, labels, exam):
             p = 1 / (1 + np.exp(-X @ theta))
             hessian = X.T @ (X * (p * (1 - p))[:, None]) + 1e-6 * np.eye(2)
             theta += np.linalg.solve(hessian, X.T @ (labels[:, m] - p))
-        found[:, m] = theta[0] + theta[1] * exam[:, m]
-    return found
+        calibrated[:, m] = theta[0] + theta[1] * test_logits[:, m]
+    return calibrated
 
 
 def test_density_finds_the_moments_of_a_world():
@@ -116,11 +116,11 @@ def test_scorer_equals_the_definition(fitted):
 def test_sums_are_the_derivatives_of_the_likelihood(fitted, rows):
     sample, logits, codes, slots = drawn(rows=rows)
     weight = np.random.default_rng(1).uniform(0.5, 2, rows)
-    places = fitted.coordinate(logits)
-    data = HeadSums.of(fitted.density, places, codes, slots, sample.labels, weight)
+    coordinates = fitted.coordinate(logits)
+    data = HeadSums.of(fitted.density, coordinates, codes, slots, sample.labels, weight)
     _, slopes, curved = data.likelihood(fitted.theta)
     contexts, of_row = distinct_contexts(codes, slots)
-    numbers = _numbers(fitted.density, places, contexts, of_row)  # (rows, M, width)
+    numbers = _numbers(fitted.density, coordinates, contexts, of_row)  # (rows, M, width)
     effects = np.concatenate([np.eye(size)[codes[:, f]] for f, size in enumerate(slots)], axis=1)
     for m in (0, 3):
         X = np.concatenate([numbers[:, m], effects], axis=1)  # the whole design
@@ -161,9 +161,9 @@ def test_denoising_coefficients_are_those_of_tweedie():
     # What the heads add to a plain calibration is what the exact posterior adds to it.
     truth = np.log(sample.truth) - np.log1p(-sample.truth)
     wrong = []
-    for m, found in enumerate(heads.logits(logits, codes).T):
+    for m, estimate in enumerate(heads.logits(logits, codes).T):
         X = np.stack([np.ones(len(logits)), logits[:, m]], axis=1)
-        both = np.stack([found, truth[:, m]], axis=1)
+        both = np.stack([estimate, truth[:, m]], axis=1)
         both -= X @ np.linalg.lstsq(X, both, rcond=None)[0]
         wrong.append(np.std(both[:, 0] - both[:, 1]) / np.std(both[:, 1]))
     assert np.mean(wrong) < 0.25
@@ -175,13 +175,13 @@ def test_denoising_coefficients_are_those_of_tweedie():
 )
 def test_where_the_density_is_wrong_heads_still_beat_a_plain_calibration(name, of_plain, of_linear):
     sample, logits, codes, slots = drawn(name, rows=50_000)
-    exam, exam_logits, exam_codes, _ = drawn(name, rows=50_000, start=200_000)
+    test, test_logits, test_codes, _ = drawn(name, rows=50_000, start=200_000)
     heads = fit_heads(logits, codes, slots, sample.labels)
     linear = replace(heads, residual=Residual.none(5, slots))
-    plain = regret_of(plainly_calibrated(logits, sample.labels, exam_logits), exam)
-    found = regret(heads, exam, exam_logits, exam_codes)
-    assert found < of_plain * plain
-    assert found < of_linear * regret(linear, exam, exam_logits, exam_codes)
+    plain = regret_of(plainly_calibrated(logits, sample.labels, test_logits), test)
+    of_heads = regret(heads, test, test_logits, test_codes)
+    assert of_heads < of_plain * plain
+    assert of_heads < of_linear * regret(linear, test, test_logits, test_codes)
 
 
 def test_correlated_noise_is_left_to_the_coefficients_of_other_scores():
@@ -190,9 +190,9 @@ def test_correlated_noise_is_left_to_the_coefficients_of_other_scores():
     # Signal and noise share their correlations, so the surprise does not tell the noise.
     assert heads.noise_shares().max() < 0.05
     assert heads.precision[:, GROUPS.index("others")].min() < 100
-    exam, exam_logits, exam_codes, _ = drawn("backbone", rows=50_000, start=200_000)
-    plain = regret_of(plainly_calibrated(logits, sample.labels, exam_logits), exam)
-    assert regret(heads, exam, exam_logits, exam_codes) < 0.3 * plain
+    test, test_logits, test_codes, _ = drawn("backbone", rows=50_000, start=200_000)
+    plain = regret_of(plainly_calibrated(logits, sample.labels, test_logits), test)
+    assert regret(heads, test, test_logits, test_codes) < 0.3 * plain
 
 
 def test_recalibration_follows_an_upstream_swap_without_labels(fitted):
@@ -231,12 +231,12 @@ def test_heads_without_context_and_of_one_objective():
 
 def test_a_score_that_never_varies_does_no_harm():
     sample, logits, codes, slots = drawn(rows=20_000)
-    exam, exam_logits, exam_codes, _ = drawn(rows=50_000, start=200_000)
-    logits[:, 2] = exam_logits[:, 2] = 0.0
+    test, test_logits, test_codes, _ = drawn(rows=50_000, start=200_000)
+    logits[:, 2] = test_logits[:, 2] = 0.0
     heads = fit_heads(logits, codes, slots, sample.labels)
     assert np.isfinite(heads.theta).all()
-    plain = regret_of(plainly_calibrated(logits, sample.labels, exam_logits), exam)
-    assert regret(heads, exam, exam_logits, exam_codes) < 0.8 * plain
+    plain = regret_of(plainly_calibrated(logits, sample.labels, test_logits), test)
+    assert regret(heads, test, test_logits, test_codes) < 0.8 * plain
 
 
 def bend(logits, columns):
@@ -249,11 +249,11 @@ def test_a_bent_score_is_straightened_and_a_straight_one_left_alone():
     sample, logits, _, _ = drawn(rows=100_000)
     coordinate = fit_coordinate(bend(logits, [1, 3]), sample.labels)
     np.testing.assert_array_equal(coordinate.normal, [0, 1, 0, 1, 0])
-    places = coordinate(bend(logits, [1, 3]))
+    coordinates = coordinate(bend(logits, [1, 3]))
     for m in (1, 3):
-        assert np.corrcoef(places[:, m], logits[:, m])[0, 1] > 0.999
+        assert np.corrcoef(coordinates[:, m], logits[:, m])[0, 1] > 0.999
     for m in (0, 2, 4):
-        np.testing.assert_allclose(places[:, m], logits[:, m], atol=1e-9)
+        np.testing.assert_allclose(coordinates[:, m], logits[:, m], atol=1e-9)
 
 
 def test_coordinates_rise_everywhere_also_beyond_what_was_seen():
@@ -265,11 +265,11 @@ def test_coordinates_rise_everywhere_also_beyond_what_was_seen():
 
 def test_any_rising_transform_of_a_score_costs_next_to_nothing():
     sample, logits, codes, slots = drawn(rows=100_000)
-    exam, exam_logits, exam_codes, _ = drawn(rows=100_000, start=200_000)
+    test, test_logits, test_codes, _ = drawn(rows=100_000, start=200_000)
     straight = fit_heads(logits, codes, slots, sample.labels)
     bent = fit_heads(bend(logits, [1, 3]), codes, slots, sample.labels)
-    assert regret(bent, exam, bend(exam_logits, [1, 3]), exam_codes) == pytest.approx(
-        regret(straight, exam, exam_logits, exam_codes), abs=0.002
+    assert regret(bent, test, bend(test_logits, [1, 3]), test_codes) == pytest.approx(
+        regret(straight, test, test_logits, test_codes), abs=0.002
     )
 
 
@@ -312,7 +312,7 @@ def test_few_recent_rows_change_only_what_they_prove():
     np.testing.assert_allclose(same.covariance[0, 2], old.covariance[0, 2], atol=0.05)
     logits, codes = drawn(4000, 2.0)
     moved = old.recalibrated(fit_density(logits, codes, (20,)), slot_counts(codes, (20,)))
-    found = moved.centre_of(contexts)[:, 1]
-    np.testing.assert_allclose(found - truth[:, 1], 2.0 * (contexts[:, 0] % 2), atol=0.35)
+    centre = moved.centre_of(contexts)[:, 1]
+    np.testing.assert_allclose(centre - truth[:, 1], 2.0 * (contexts[:, 0] % 2), atol=0.35)
     others = moved.centre_of(contexts)[:, [0, 2]] - truth[:, [0, 2]]
     assert np.sqrt((others**2).mean()) < 0.06

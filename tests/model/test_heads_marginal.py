@@ -22,25 +22,25 @@ def holed(x, share, seed=0):
 
 def brute_force(heads, logits, codes, draws=10_000):
     """Average the heads' own definition over many draws of what one row misses."""
-    places = heads.coordinate(logits[None])
+    coordinates = heads.coordinate(logits[None])
     contexts, of_row = distinct_contexts(codes[None], heads.slots)
-    gaps = Gaps.of(places, of_row)
-    found = gaps.conditional(heads.density, contexts, slice(0, 1))
-    gaps.fill(places, heads.density, contexts)
-    half = np.random.default_rng(1).standard_normal((draws // 2, places.shape[1]))
-    away = np.concatenate([half, -half]) @ found.root[0].T * heads.density.scale
-    whole = heads.coordinate.inverse(places + away)
+    gaps = Gaps.of(coordinates, of_row)
+    missing = gaps.conditional(heads.density, contexts, slice(0, 1))
+    gaps.fill(coordinates, heads.density, contexts)
+    half = np.random.default_rng(1).standard_normal((draws // 2, coordinates.shape[1]))
+    away = np.concatenate([half, -half]) @ missing.root[0].T * heads.density.scale
+    whole = heads.coordinate.inverse(coordinates + away)
     return (1 / (1 + np.exp(-heads.logits(whole, np.tile(codes, (draws, 1)))))).mean(axis=0)
 
 
 @pytest.fixture(scope="module", params=["linear", "curved", "recalibrated"])
 def heads(request):
     sample, logits, codes, slots = drawn("tails" if request.param == "curved" else "conflict")
-    found = fit_heads(logits, codes, slots, sample.labels, residual=request.param == "curved")
-    assert (found.residual.counts().sum() > 0) == (request.param == "curved")
+    fitted = fit_heads(logits, codes, slots, sample.labels, residual=request.param == "curved")
+    assert (fitted.residual.counts().sum() > 0) == (request.param == "curved")
     if request.param == "recalibrated":
-        return recalibrated_heads(found, 1.4 * logits - 0.5, codes)
-    return found
+        return recalibrated_heads(fitted, 1.4 * logits - 0.5, codes)
+    return fitted
 
 
 def test_probabilities_are_averages_over_what_is_missing(heads):
@@ -48,8 +48,8 @@ def test_probabilities_are_averages_over_what_is_missing(heads):
     logits = holed(logits, 0.4)
     rows = np.flatnonzero(np.isnan(logits).any(axis=1))[:8]
     logits[rows[0]] = np.nan  # A row without any score.
-    found = MarginalScorer(heads).probabilities(1 / (1 + np.exp(-logits[rows])), codes[rows])
-    for row, p in zip(rows, found, strict=True):
+    averaged = MarginalScorer(heads).probabilities(1 / (1 + np.exp(-logits[rows])), codes[rows])
+    for row, p in zip(rows, averaged, strict=True):
         # Of a rare objective whose own score is missing, so many draws are good to some percent.
         np.testing.assert_allclose(p, brute_force(heads, logits[row], codes[row]), rtol=0.1)
 
@@ -104,8 +104,8 @@ def test_the_default_is_near_the_exact_posterior_of_what_is_there(place, share, 
     truth = place.posterior(test.scores.astype(float), b.context, b.time)
     ceiling = auc(best_score(truth), truth).sum()
 
-    def regret(rows, exam):
-        return ceiling - auc(hr.HarmonRank().fit(rows, schema).score(exam), truth).sum()
+    def regret(rows, to):
+        return ceiling - auc(hr.HarmonRank().fit(rows, schema).score(to), truth).sum()
 
     mean = np.nanmean(np.log(train.scores) - np.log1p(-train.scores), axis=0)
 

@@ -32,7 +32,7 @@ def drawn(M, rows=3_000, seed=0):
 
 
 def heads_of(M, used):
-    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none.
+    """Return heads with random coefficients, and curves of all inputs, few, of scores, or none.
 
     Curves are fine where it says so.
     """
@@ -82,13 +82,13 @@ def test_scores_do_not_depend_on_the_other_rows(used):
     for size in [*range(1, 20), BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5, 4_500]:
         for start in (0, 7, 411):
             rows = slice(start, start + size)
-            found = scorer.fuse(scores[rows], codes[rows], effective)
-            np.testing.assert_array_equal(found, whole[rows])
+            fused = scorer.fuse(scores[rows], codes[rows], effective)
+            np.testing.assert_array_equal(fused, whole[rows])
             np.testing.assert_array_equal(scorer.probabilities(scores[rows], codes[rows]), p[rows])
     order = np.random.default_rng(4).permutation(len(scores))
     with limited_threads(2):
-        found = scorer.fuse(scores[order], codes[order], effective)
-    np.testing.assert_array_equal(found, whole[order])
+        fused = scorer.fuse(scores[order], codes[order], effective)
+    np.testing.assert_array_equal(fused, whole[order])
 
 
 def test_records_made_for_a_call_score_as_those_that_are_kept():

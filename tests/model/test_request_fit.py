@@ -26,13 +26,13 @@ def planted(requests=3_000, size=12, *, shared=1.5, level=0.8, seed=0):
 
 def test_slopes_within_requests_and_the_spread_of_levels_are_found():
     h, starts, labels, eta = planted()
-    found = fit_levels(h, starts, labels)
-    np.testing.assert_allclose(found.theta[:, 1:3], [[1.0, 0.5], [0.0, 0.8]], atol=0.1)
+    fit = fit_levels(h, starts, labels)
+    np.testing.assert_allclose(fit.theta[:, 1:3], [[1.0, 0.5], [0.0, 0.8]], atol=0.1)
     # What a request shares does not count: its mean takes off what the slopes add.
-    np.testing.assert_allclose(found.theta[:, 3:], -found.theta[:, 1:3], atol=0.15)
+    np.testing.assert_allclose(fit.theta[:, 3:], -fit.theta[:, 1:3], atol=0.15)
     # Modes in place of means find somewhat less than there is.
-    assert ((found.variance > 0.4) & (found.variance < 0.75)).all()
-    error = [np.mean((sigmoid(x) - sigmoid(eta)) ** 2) for x in (found.logits, h)]
+    assert ((fit.variance > 0.4) & (fit.variance < 0.75)).all()
+    error = [np.mean((sigmoid(x) - sigmoid(eta)) ** 2) for x in (fit.logits, h)]
     assert error[0] < 0.3 * error[1]
 
 
@@ -40,10 +40,10 @@ def test_where_requests_are_alike_nothing_moves():
     rng = np.random.default_rng(1)
     h = rng.standard_normal((40_000, 3)) - np.array([4.0, 2.0, 1.0])
     labels = rng.random(h.shape) < sigmoid(h)
-    found = fit_levels(h, np.arange(0, 40_001, 20), labels)
-    assert (found.variance < 0.03).all()
-    np.testing.assert_allclose(found.theta[:, 1:4], np.eye(3), atol=0.06)
-    assert abs(found.theta[:, 4:]).max() < 0.06
+    fit = fit_levels(h, np.arange(0, 40_001, 20), labels)
+    assert (fit.variance < 0.03).all()
+    np.testing.assert_allclose(fit.theta[:, 1:4], np.eye(3), atol=0.06)
+    assert abs(fit.theta[:, 4:]).max() < 0.06
 
 
 def test_the_sums_are_the_derivatives_of_the_profile():
@@ -84,17 +84,17 @@ def test_weights_are_a_regression_with_a_number_per_request(monkeypatch):
     monkeypatch.setattr("harmonrank.model.requests.request_fit.fit_levels", lambda *_: Known())
     monkeypatch.setattr("harmonrank.model.requests.request_fit._proven_share", lambda *_: 1.0)
     # Sorting is stable, so that rows which come request by request stay as they are.
-    found = fit_request_weights(p, np.sort(request), labels, np.ones(2))
+    weights = fit_request_weights(p, np.sort(request), labels, np.ones(2))
     target = request_gains(inside, np.sort(request)) * inside
-    z = np.clip((np.log(p / (1 - p)) - found.centre) / found.unit, found.low, found.high)
+    z = np.clip((np.log(p / (1 - p)) - weights.centre) / weights.unit, weights.low, weights.high)
     x = np.column_stack([np.ones(len(z)), z, z[:, 0] ** 2, z[:, 0] * z[:, 1], z[:, 1] ** 2])
     dummies = np.eye(200)[np.sort(request)]
     ratios = []
     for m in range(2):
         by_hand = np.linalg.lstsq(np.column_stack([p[:, [m]] * x, dummies]), target[:, m])[0][:6]
-        ratios.append(found.terms[m] / by_hand)
-        parts = found.parts(p)[:, m]
-        np.testing.assert_allclose(parts, p[:, m] * (x @ found.terms[m]), rtol=1e-9, atol=1e-12)
+        ratios.append(weights.terms[m] / by_hand)
+        parts = weights.parts(p)[:, m]
+        np.testing.assert_allclose(parts, p[:, m] * (x @ weights.terms[m]), rtol=1e-9, atol=1e-12)
     # All but a factor that all have in common.
     np.testing.assert_allclose(ratios, np.mean(ratios), rtol=2e-2)
 
@@ -102,18 +102,18 @@ def test_weights_are_a_regression_with_a_number_per_request(monkeypatch):
 def test_a_row_alone_adds_what_it_adds_beside_others():
     h, _, labels, _ = planted(requests=300)
     p = sigmoid(h)
-    found = fit_request_weights(p, np.repeat(np.arange(300), 12), labels, np.ones(2))
-    whole = found.parts(p)
+    weights = fit_request_weights(p, np.repeat(np.arange(300), 12), labels, np.ones(2))
+    whole = weights.parts(p)
     for row in (0, 17, 3_599):
-        np.testing.assert_array_equal(found.parts(p[[row]])[0], whole[row])
+        np.testing.assert_array_equal(weights.parts(p[[row]])[0], whole[row])
 
 
 def test_beyond_the_rows_of_the_fit_kappa_stays_as_it_is():
     one = np.ones(1)
-    found = RequestWeights(0 * one, one, -one, one, np.array([[1.0, 0.5, 0.0]]), one)
+    weights = RequestWeights(0 * one, one, -one, one, np.array([[1.0, 0.5, 0.0]]), one)
     p = sigmoid(np.array([[-9.0], [-1.0], [0.0], [1.0], [9.0]]))
-    np.testing.assert_allclose(found.parts(p)[:, 0] / p[:, 0], [0.5, 0.5, 1.0, 1.5, 1.5])
-    assert np.isfinite(found.parts(np.array([[0.0], [1.0]]))).all()
+    np.testing.assert_allclose(weights.parts(p)[:, 0] / p[:, 0], [0.5, 0.5, 1.0, 1.5, 1.5])
+    assert np.isfinite(weights.parts(np.array([[0.0], [1.0]]))).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])

@@ -187,11 +187,11 @@ def test_dispersion_tells_how_many_rows_are_copies(copies):
     for m, total in enumerate(data.totals()):
         drawn_rows = data.sample(heads[:, m], total / 50_000, m)
         blocks = blocks_of(groups, data.bands(groups, *drawn_rows))
-        found = _dispersions(Look(periods[:, :, m], blocks), groups)
+        dispersions = _dispersions(Look(periods[:, :, m], blocks), groups)
         # Eight periods of twelve cells: a standard error of 15 %.
-        assert copies == pytest.approx(found[PAIR], rel=0.35)
+        assert copies == pytest.approx(dispersions[PAIR], rel=0.35)
         # An intercept takes much of what few values vary by, so that they tell less.
-        assert (found[VALUE] > 1.2) == (copies > 1)
+        assert (dispersions[VALUE] > 1.2) == (copies > 1)
 
 
 def test_kernel_scores_as_the_definition_says(bent):
@@ -220,8 +220,8 @@ def test_more_heads_than_a_vector_holds_are_scored_alike():
         heads, residual=replace(none, low=-ends, high=ends, curve=curve, surface=surface)
     )
     assert len(heads.residual.joined) == 7
-    found = HeadScorer(heads).probabilities(sigmoid(u), codes)
-    np.testing.assert_allclose(found, sigmoid(heads.logits(u, codes)), atol=1e-6)
+    p = HeadScorer(heads).probabilities(sigmoid(u), codes)
+    np.testing.assert_allclose(p, sigmoid(heads.logits(u, codes)), atol=1e-6)
 
 
 def test_gradient_and_curvature_match_brute_force():
@@ -303,10 +303,10 @@ def test_sample_stands_for_the_curvature_of_all_rows():
     p = sigmoid(logits.astype(np.float64))
     drawn, each = data.sample(logits, float(data.totals()[0]) / 5_000)
     assert len(drawn) == 5_000
-    found = data.curvature(0, [], 2 + M, drawn, each)
+    sampled = data.curvature(0, [], 2 + M, drawn, each)
     X = np.column_stack([np.ones(rows), logits, inputs[:, :M]])
     expected = (X.T * (weight * p * (1 - p))) @ X
-    np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02 * np.abs(expected).max())
+    np.testing.assert_allclose(sampled, expected, rtol=0.02, atol=0.02 * np.abs(expected).max())
 
 
 def test_surprise_and_distance_are_standard_where_the_density_holds():

@@ -19,9 +19,11 @@ ROWS, M = 3_000, 4
 def drawn(seed=0, rows=ROWS):
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(0, size, rows) for size in SLOTS], axis=1)
-    places = rng.normal(-1, 1, (rows, M)) + rng.normal(size=(rows, 1)) + 0.3 * (codes[:, :1] % 3)
-    labels = (rng.random((rows, M)) < 1 / (1 + np.exp(-places))).astype(np.float32)
-    return places, codes, labels, rng.uniform(0.5, 2, rows)
+    coordinates = (
+        rng.normal(-1, 1, (rows, M)) + rng.normal(size=(rows, 1)) + 0.3 * (codes[:, :1] % 3)
+    )
+    labels = (rng.random((rows, M)) < 1 / (1 + np.exp(-coordinates))).astype(np.float32)
+    return coordinates, codes, labels, rng.uniform(0.5, 2, rows)
 
 
 @pytest.fixture
@@ -30,9 +32,11 @@ def sums(monkeypatch):
 
     def of(many, weight=None):
         monkeypatch.setattr(sums_module, "_MANY_ROWS", many)
-        places, codes, labels, w = drawn()
-        density = fit_density(places, codes, SLOTS)
-        return HeadSums.of(density, places, codes, SLOTS, labels, w if weight is None else weight)
+        coordinates, codes, labels, w = drawn()
+        density = fit_density(coordinates, codes, SLOTS)
+        return HeadSums.of(
+            density, coordinates, codes, SLOTS, labels, w if weight is None else weight
+        )
 
     return of
 
@@ -46,13 +50,13 @@ def coefficients(seed=1):
 
 @pytest.mark.parametrize("by_head", [False, True])
 def test_sums_row_by_row_are_those_of_the_definition(sums, by_head):
-    places, codes, labels, w = drawn()
+    coordinates, codes, labels, w = drawn()
     weight = w[:, None] * np.array([1.0, 0.5, 2.0, 1.5]) if by_head else w
     theta, data = coefficients(), sums(10_000, weight)
     assert data.common == 0
     value, slopes, curved = data.likelihood(theta)
     contexts, of_row = distinct_contexts(codes, SLOTS)
-    numbers = _numbers(data.density, places, contexts, of_row)  # (rows, M, width)
+    numbers = _numbers(data.density, coordinates, contexts, of_row)  # (rows, M, width)
     one_hot = np.concatenate([np.eye(n)[codes[:, f]] for f, n in enumerate(SLOTS)], axis=1)
     for m in range(M):
         x = np.concatenate([numbers[:, m], one_hot], axis=1)
@@ -72,8 +76,8 @@ def test_few_and_many_rows_per_context_give_the_same_sums(sums):
     assert few.common == 0 < some.common < many.common == len(many.contexts)
     expected = many.likelihood(theta)
     for data in (few, some):
-        for found, whole in zip(data.likelihood(theta), expected, strict=True):
-            np.testing.assert_allclose(found, whole, atol=1e-5 * np.abs(whole).max())
+        for total, whole in zip(data.likelihood(theta), expected, strict=True):
+            np.testing.assert_allclose(total, whole, atol=1e-5 * np.abs(whole).max())
 
 
 def test_the_residual_sees_the_same_rows_either_way(sums):
@@ -87,8 +91,8 @@ def test_the_residual_sees_the_same_rows_either_way(sums):
         order = np.lexsort([*rows.inputs[:, :M].T.round(4), *rows.contexts[rows.context].T])
         return rows.inputs[order], rows.heads[order], rows.contexts[rows.context][order]
 
-    for found, expected in zip(in_order(mine), in_order(theirs), strict=True):
-        np.testing.assert_allclose(found, expected, atol=2e-5)
+    for array, expected in zip(in_order(mine), in_order(theirs), strict=True):
+        np.testing.assert_allclose(array, expected, atol=2e-5)
 
 
 def test_threads_change_no_bit(sums):
@@ -100,13 +104,13 @@ def test_threads_change_no_bit(sums):
 
 
 def test_fits_row_by_row_and_by_context_differ_by_rounding(monkeypatch):
-    places, codes, labels, _ = drawn(rows=6_000)
+    coordinates, codes, labels, _ = drawn(rows=6_000)
     fits = []
     for many in (0, 10_000):
         monkeypatch.setattr(sums_module, "_MANY_ROWS", many)
-        fits.append(fit_heads(places.copy(), codes, SLOTS, labels))
+        fits.append(fit_heads(coordinates.copy(), codes, SLOTS, labels))
     whole, rowwise = fits
     np.testing.assert_allclose(rowwise.theta, whole.theta, atol=1e-6)
     # Rows of which curvature is drawn may change with the last digit of a logit.
-    difference = np.abs(rowwise.logits(places, codes) - whole.logits(places, codes))
+    difference = np.abs(rowwise.logits(coordinates, codes) - whole.logits(coordinates, codes))
     assert difference.max() < 1e-3

@@ -42,19 +42,19 @@ def test_faded_moments_are_those_of_rows_that_count_less():
     origin = np.zeros(3)
     old = DensitySums.of(logits[:half], codes[:half], slots, origin=origin)
     new = DensitySums.of(logits[half:], codes[half:], slots, origin=origin)
-    found, density = (
+    faded, density = (
         (old.faded(0.25) + new).density(slots),
         fit_density(logits, codes, slots, weight),
     )
-    np.testing.assert_allclose(found.covariance, density.covariance, atol=1e-9)
-    np.testing.assert_allclose(found.mean, density.mean, atol=1e-9)
+    np.testing.assert_allclose(faded.covariance, density.covariance, atol=1e-9)
+    np.testing.assert_allclose(faded.mean, density.mean, atol=1e-9)
 
 
 def test_moments_of_rows_with_gaps_give_the_density_that_filled_them():
     logits, codes, slots, _ = rows_of(4000, 3)
-    places = logits.copy()
-    places[np.random.default_rng(1).random(places.shape) < 0.2] = np.nan
-    density = incomplete_sums(places, codes, slots, None).density(slots)
+    coordinates = logits.copy()
+    coordinates[np.random.default_rng(1).random(coordinates.shape) < 0.2] = np.nan
+    density = incomplete_sums(coordinates, codes, slots, None).density(slots)
     np.testing.assert_allclose(
         density.covariance, fit_density(logits, codes, slots).covariance, rtol=0.1
     )
@@ -86,13 +86,13 @@ def test_the_log_likelihood_is_the_sum_over_labels():
 
 def filled(most, n=20_000, half_life=np.inf, times=(0.0,)):
     rng = np.random.default_rng(5)
-    found = Reservoir.empty(most, 2, 1)
+    reservoir = Reservoir.empty(most, 2, 1)
     for time in times:
         p = rng.beta(0.3, 3.0, size=(n, 2))
         labels = (rng.random((n, 2)) < p).astype(np.uint8)
         codes = np.full((n, 1), int(time), np.int32)
-        found = found.with_rows(p, codes, labels, None, p, time, half_life)
-    return found
+        reservoir = reservoir.with_rows(p, codes, labels, None, p, time, half_life)
+    return reservoir
 
 
 def test_a_reservoir_stands_for_all_rows_that_came():
@@ -122,26 +122,26 @@ def running(rows, parts, **options):
     logits, codes, slots, labels = rows
     first, *later = np.array_split(np.arange(len(logits)), parts)
     heads = fit_heads(logits[first], codes[first], slots, labels[first])
-    found = RunningHeads.of(
+    state = RunningHeads.of(
         heads, logits[first], codes[first], labels[first], None, time=0.0, **options
     )
     for hour, part in enumerate(later, 1):
-        found = found.learned(logits[part], codes[part], labels[part], None, float(hour))
-    return found
+        state = state.learned(logits[part], codes[part], labels[part], None, float(hour))
+    return state
 
 
 def test_hours_without_forgetting_end_at_the_heads_of_all_rows():
     rows = rows_of(30_000)
     logits, codes, slots, labels = rows
-    found = running(rows, 5, half_lives=(np.inf,)).heads
+    hourly = running(rows, 5, half_lives=(np.inf,)).heads
     whole = fit_heads(logits, codes, slots, labels)
-    assert (whole.coordinate.normal == found.coordinate.normal).all()
-    np.testing.assert_allclose(found.density.covariance, whole.density.covariance, atol=1e-9)
+    assert (whole.coordinate.normal == hourly.coordinate.normal).all()
+    np.testing.assert_allclose(hourly.density.covariance, whole.density.covariance, atol=1e-9)
     data = HeadSums.of(whole.density, whole.coordinate(logits), codes, slots, labels, None)
     # Rows leave a likelihood open by some nats a head; the sums are closer to its top than that.
-    lost = data.likelihood(whole.theta).value - data.likelihood(found.theta).value
+    lost = data.likelihood(whole.theta).value - data.likelihood(hourly.theta).value
     assert abs(lost.sum()) < 1.5
-    before, after = whole.logits(logits, codes), found.logits(logits, codes)
+    before, after = whole.logits(logits, codes), hourly.logits(logits, codes)
     assert (np.abs(after - before).std(axis=0) < 0.02 * before.std(axis=0)).all()
 
 
@@ -158,13 +158,15 @@ def test_prevalence_fades_too():
 def test_more_context_values_change_nothing_for_the_old_ones():
     rows = rows_of(8000)
     logits, codes, _, _ = rows
-    found = running(rows, 2, half_lives=(np.inf,))
+    narrow = running(rows, 2, half_lives=(np.inf,))
     maps = [np.array([0, 1, 3, 4]), np.array([0, 1, 2])]
-    wide = found.recoded(maps, (5, 3))
+    wide = narrow.recoded(maps, (5, 3))
     moved = np.stack([maps[0][codes[:, 0]], codes[:, 1]], axis=1)
     again = wide.recoded([np.arange(5), np.arange(3)], (5, 3))
     np.testing.assert_array_equal(again.heads.theta, wide.heads.theta)
-    plain = [replace(h, residual=r._none()) for h, r in ((found.heads, found), (wide.heads, wide))]
+    plain = [
+        replace(h, residual=r._none()) for h, r in ((narrow.heads, narrow), (wide.heads, wide))
+    ]
     before, after = plain[0].logits(logits, codes), plain[1].logits(logits, moved)
     np.testing.assert_allclose(after, before, atol=1e-6)
 
@@ -172,11 +174,11 @@ def test_more_context_values_change_nothing_for_the_old_ones():
 def test_recalibrated_scores_of_another_scale_give_the_same_logits():
     rows = rows_of(20_000)
     logits, codes, _, _ = rows
-    found = running(rows, 2, half_lives=(np.inf,))
+    state = running(rows, 2, half_lives=(np.inf,))
     changed = logits * np.array([1.0, 1.5, 1.0]) + np.array([0.0, -0.7, 0.0])
-    heads = found.recalibrated(changed, codes).heads
-    before, after = found.heads.logits(logits, codes), heads.logits(changed, codes)
+    heads = state.recalibrated(changed, codes).heads
+    before, after = state.heads.logits(logits, codes), heads.logits(changed, codes)
     assert np.abs(after - before).std() < 0.05 * before.std()
     # Rows of the reservoir are where their new scores would be.
-    kept = found.recalibrated(changed, codes).reservoir.places
+    kept = state.recalibrated(changed, codes).reservoir.places
     np.testing.assert_allclose(kept, changed, atol=0.1)

@@ -54,7 +54,7 @@ def reached(name, train, test):
         method_class(name)().fit(train, SCHEMA, seed=1).score(test),
         test.select("a", "b").to_numpy(),
     )
-    within = grouped_auc(scores, labels, test["request"].to_numpy()).auc.sum()
+    within = grouped_auc(scores, labels, test["request"].to_numpy()).sum()
     return np.array([within, auc(scores, labels).sum()])
 
 

@@ -166,13 +166,13 @@ def test_a_lopsided_attention_neither_overflows_nor_vanishes():
 def test_threads_change_no_more_than_the_last_digits(threads):
     network, rows = network_of(BASE), rows_of(BASE, n=5000)
     slope = np.random.default_rng(1).standard_normal(5000).astype(np.float32)
-    alone, together = TrainingStep(network, *rows), TrainingStep(network, *rows, threads=threads)
-    for step in (alone, together):
+    alone, parallel = TrainingStep(network, *rows), TrainingStep(network, *rows, threads=threads)
+    for step in (alone, parallel):
         fused = step.forward(np.arange(5000))
         step.backward(slope)
     np.testing.assert_array_equal(fused, alone.forward(np.arange(5000)))
     np.testing.assert_allclose(
-        together.gradient.vector, alone.gradient.vector, rtol=1e-9, atol=1e-12
+        parallel.gradient.vector, alone.gradient.vector, rtol=1e-9, atol=1e-12
     )
 
 

@@ -111,11 +111,11 @@ def test_twice_the_batch_moves_relative_kl_ranks_by_less_than_one_place():
 def test_batch_equals_one_by_one(regularization, scale):
     scores, weights = draw(2, 3, 40), draw(3, 40, seed=1).abs()
     options = {"regularization": regularization, "scale": scale}
-    together, shares = soft_rank(scores, weights=weights, return_share=True, **options)
+    batch, shares = soft_rank(scores, weights=weights, return_share=True, **options)
     assert shares.shape == (2, 3)
     for i, j in np.ndindex(2, 3):
         alone, share = soft_rank(scores[i, j], weights=weights[j], return_share=True, **options)
-        assert torch.equal(together[i, j], alone)
+        assert torch.equal(batch[i, j], alone)
         assert shares[i, j] == share
 
 

@@ -55,25 +55,27 @@ def test_an_objective_that_rules_is_said_first_with_weights_of_equal_influence(t
     table = rare_table(4000)
     names = ("buy", "like", "view")
     schema = hr.Schema({name: f"p_{name}" for name in names}, request="request_id")
-    found = explain(hr.ClosedForm().fit(table, schema), table)
-    shares = found.rows.influence.shares
-    assert [line[1] for line in found.tables[0].rows] == list(shares.values())
+    explained = explain(hr.ClosedForm().fit(table, schema), table)
+    shares = explained.rows.influence.shares
+    assert [line[1] for line in explained.tables[0].rows] == list(shares.values())
     assert shares["buy"] > 0.5
-    assert found.caution.startswith(f"All weights are equal, yet 'buy' has {shares['buy']:.0%}")
-    assert "AUC within requests would go: buy" in found.caution
-    assert found.to_dict()["influence"]["shares"] == shares
-    unlabelled = explain(found.model, table.drop(names))
+    assert explained.caution.startswith(f"All weights are equal, yet 'buy' has {shares['buy']:.0%}")
+    assert "AUC within requests would go: buy" in explained.caution
+    assert explained.to_dict()["influence"]["shares"] == shares
+    unlabelled = explain(explained.model, table.drop(names))
     assert unlabelled.rows.influence.shares == pytest.approx(shares)
     assert unlabelled.caution.endswith("what that costs, rows with labels tell.")
-    found.report(tmp_path / "e.html")
+    explained.report(tmp_path / "e.html")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert "yet &#39;buy&#39; has" in page
     assert "influence on the order" in page
-    assert explain(found.model.reweighted(found.rows.influence.proposal), table).caution == ""
+    assert (
+        explain(explained.model.reweighted(explained.rows.influence.proposal), table).caution == ""
+    )
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_draws_without_an_error_and_fits(seen, explained, tmp_path, width):
-    path, found = tmp_path / "explained.html", explained.rows
+    path, rows = tmp_path / "explained.html", explained.rows
     explained.report(path, "Why")
-    assert seen(path, width) == 2 + 1 + len(found.by_context) + len(found.names)
+    assert seen(path, width) == 2 + 1 + len(rows.by_context) + len(rows.names)

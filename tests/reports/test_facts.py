@@ -49,11 +49,11 @@ def test_the_pulls_of_a_linear_fusion_are_slope_times_range(linear, log):
 
 
 def test_a_fusion_that_ignores_the_context_pulls_alike_in_every_value(linear, log):
-    found = pulls_by_context(linear, log)
-    assert list(found) == ["hour", "age"]
-    assert list(found["age"]) == ["old", "young"]
-    assert len(found["hour"]) == 24
-    for values in found.values():
+    by_context = pulls_by_context(linear, log)
+    assert list(by_context) == ["hour", "age"]
+    assert list(by_context["age"]) == ["old", "young"]
+    assert len(by_context["hour"]) == 24
+    for values in by_context.values():
         for pulls in values.values():
             np.testing.assert_allclose(pulls, pulls_of(linear, log))
 
@@ -61,9 +61,9 @@ def test_a_fusion_that_ignores_the_context_pulls_alike_in_every_value(linear, lo
 def test_a_context_of_fractions_is_cut_into_fifths(table, schema):
     changed = table.with_columns(age=pl.int_range(pl.len()) / 7, hour=pl.lit(None, pl.Float64))
     model = ClosedForm().fit(changed, schema, valid=changed)
-    found = pulls_by_context(model, read_log(changed, schema))
-    assert len(found["age"]) == 5
-    assert "hour" not in found
+    pulls = pulls_by_context(model, read_log(changed, schema))
+    assert len(pulls["age"]) == 5
+    assert "hour" not in pulls
 
 
 def test_calibration_bins_hold_all_rows_and_the_truth_lies_in_most_intervals(log):
@@ -115,24 +115,24 @@ def test_ks_is_that_of_scipy(log):
 
 def test_the_frontier_reaches_each_objective_alone(facts, models, logs):
     model, test = models["harmonrank"], logs[1]
-    found = facts.frontier
-    for alone in np.eye(len(found.names)):
-        ((place,),) = np.nonzero((found.weights > 0).astype(float) @ (1 - alone) == 0)
-        fused = model.score(test, weights=dict(zip(found.names, alone.tolist(), strict=True)))
-        np.testing.assert_allclose(found.auc.figures[place], auc(fused, test.truth))
-    assert found.within
-    assert found.decisive.volume <= found.best.volume
+    frontier = facts.frontier
+    for alone in np.eye(len(frontier.names)):
+        ((place,),) = np.nonzero((frontier.weights > 0).astype(float) @ (1 - alone) == 0)
+        fused = model.score(test, weights=dict(zip(frontier.names, alone.tolist(), strict=True)))
+        np.testing.assert_allclose(frontier.auc.figures[place], auc(fused, test.truth))
+    assert frontier.within
+    assert frontier.decisive.volume <= frontier.best.volume
 
 
 def test_a_method_that_cannot_change_weights_has_no_frontier_and_no_calibration(
     facts, models, logs
 ):
     alone = {"harmonrank-paper": models["harmonrank-paper"]}
-    found = collect("x", facts.run, facts.board, alone, logs[1])
-    assert found.focus == "harmonrank-paper"
-    assert found.frontier is None
-    assert found.methods["harmonrank-paper"].calibration == ()
-    assert found.drift == ()
+    collected = collect("x", facts.run, facts.board, alone, logs[1])
+    assert collected.focus == "harmonrank-paper"
+    assert collected.frontier is None
+    assert collected.methods["harmonrank-paper"].calibration == ()
+    assert collected.drift == ()
 
 
 def test_attention_adds_up_to_one_and_only_networks_have_it(facts):

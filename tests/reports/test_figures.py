@@ -87,13 +87,13 @@ def test_with_a_baseline_the_first_chart_is_against_today(facts):
     entries = (*facts.board.entries[:-1], replace(last, name="today"))
     board = replace(facts.board, entries=entries, baseline=today)
     methods = {name: facts.methods[name] for name in facts.methods if name in board.qualities}
-    found = replace(facts, board=board, methods=methods, frontier=None)
-    chart = sections(found)[0].plots[0]
+    changed = replace(facts, board=board, methods=methods, frontier=None)
+    chart = sections(changed)[0].plots[0]
     assert chart.data[0]["y"] == [entry.name for entry in entries[:-1]]
     gaps = [entry.minus(entries[-1]).estimate for entry in entries[:-1]]
     assert chart.data[0]["x"] == pytest.approx(gaps)
     assert chart.layout["xaxis"]["title"]["text"] == "AUC-sum within requests − that of today"
-    assert "“today” is what ranks now: prod." in sections(found)[0].lead
+    assert "“today” is what ranks now: prod." in sections(changed)[0].lead
 
 
 def test_attention_is_shown_only_where_it_is_not_uniform(facts):

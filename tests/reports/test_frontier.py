@@ -11,20 +11,20 @@ from harmonrank.reports.frontier._charts import pairs_of
 
 
 @pytest.fixture(scope="module")
-def found(models, logs):
+def frontier(models, logs):
     model = models["harmonrank"].with_point("sales", {"buy": 4})
     return frontier_of(Sweep.of(model, logs[1]), points=60, k=5)
 
 
 @pytest.fixture(scope="module")
-def path(found, tmp_path_factory):
+def path(frontier, tmp_path_factory):
     path = tmp_path_factory.mktemp("frontier") / "frontier.html"
-    path.write_text(frontier_page("A frontier", found, run_of("x"), 3), encoding="utf-8")
+    path.write_text(frontier_page("A frontier", frontier, run_of("x"), 3), encoding="utf-8")
     return path
 
 
-def test_the_table_lists_what_a_reader_looks_at_first(found):
-    table = frontier_table(found, chosen=3)
+def test_the_table_lists_what_a_reader_looks_at_first(frontier):
+    table = frontier_table(frontier, chosen=3)
     words = [row[1] for row in table.rows]
     assert words[0].startswith("current")
     for name in ("knee", "sales", "most buy", "most long_view", "chosen"):
@@ -32,37 +32,37 @@ def test_the_table_lists_what_a_reader_looks_at_first(found):
     assert sum(style == "bold" for style in table.emphasis.values()) == 1
 
 
-def test_pairs_that_are_traded_most_come_first(found):
-    pairs = pairs_of(found.auc, 4)
+def test_pairs_that_are_traded_most_come_first(frontier):
+    pairs = pairs_of(frontier.auc, 4)
     assert len(pairs) == 4
-    assert len(pairs_of(found.auc, 99)) == 10
+    assert len(pairs_of(frontier.auc, 99)) == 10
 
 
 def test_today_is_marked_in_the_table_and_in_every_chart(models, logs):
     score = logs[1].scores[:, 0]
-    found = frontier_of(
+    frontier = frontier_of(
         Sweep.of(models["harmonrank"], logs[1], baseline=Baseline("mine", score)), points=20
     )
-    assert found.within
+    assert frontier.within
     np.testing.assert_array_equal(
-        found.decisive.today, expected_grouped_auc(score, logs[1].truth, logs[1].request)
+        frontier.decisive.today, expected_grouped_auc(score, logs[1].truth, logs[1].request)
     )
-    table = frontier_table(found)
+    table = frontier_table(frontier)
     point, what, *figures = table.rows[0][:7]
     assert (point.text, what) == ("–", "today")
-    assert figures == found.decisive.today.tolist()
-    assert table.rows[0][7] == pytest.approx(found.decisive.today @ found.count)
-    for front in (found.request_auc, found.auc, found.events):
-        for each in front_plots(found, front, "AUC", "key", 2):
+    assert figures == frontier.decisive.today.tolist()
+    assert table.rows[0][7] == pytest.approx(frontier.decisive.today @ frontier.count)
+    for front in (frontier.request_auc, frontier.auc, frontier.events):
+        for each in front_plots(frontier, front, "AUC", "key", 2):
             (mark,) = [trace for trace in each.data if trace["name"] == "today"]
             assert mark["x"][0] in front.today
             assert "ids" not in mark
-    page = frontier_page("A frontier", found, run_of("x"))
+    page = frontier_page("A frontier", frontier, run_of("x"))
     assert "Today (mine): AUC-sum within requests" in page
     assert page.index("AUC within requests</h2>") < page.index("AUC over all rows</h2>")
-    told = found.to_dict()
+    told = frontier.to_dict()
     assert (told["criterion"], told["baseline"]) == ("within requests", "mine")
-    assert told["fronts"]["auc"]["today"] == found.auc.today.tolist()
+    assert told["fronts"]["auc"]["today"] == frontier.auc.today.tolist()
     assert frontier_of(Sweep.of(models["harmonrank"], logs[1]), points=20).decisive.today is None
 
 

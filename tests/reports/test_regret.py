@@ -61,7 +61,7 @@ def test_the_readmes_figure_shows_every_world_and_method_of_the_stored_results(f
     regrets = figure.regrets_of(results)
     drawn = (ROOT / "docs/regret.svg").read_text(encoding="utf-8")
     names = set(re.findall(r">([^<>]+)</t(?:ext|span)>", drawn))
-    assert names >= {*regrets, *(world for found in regrets.values() for world in found)}, (
+    assert names >= {*regrets, *(world for of_worlds in regrets.values() for world in of_worlds)}, (
         "run `python benchmarks/figure.py`"
     )
     assert drawn.endswith(figure.mark_of(regrets)), "run `python benchmarks/figure.py`"

@@ -85,8 +85,8 @@ def test_what_soft_ranks_md_prints_is_true():
     exec(code, names)
     for function, call in ((rank, "rank(scores)"), (soft_rank, "soft_rank(scores, strength=4.0)")):
         (said,) = re.findall(re.escape(call) + r"  # ([\d., ]+)", code)
-        found = eval(call, names | {function.__name__: function})
-        assert found.tolist() == pytest.approx([float(x) for x in said.split(",")], abs=5e-5)
+        result = eval(call, names | {function.__name__: function})
+        assert result.tolist() == pytest.approx([float(x) for x in said.split(",")], abs=5e-5)
 
 
 def shown_commands(page):
@@ -296,8 +296,8 @@ def test_a_fit_of_a_log_in_the_order_of_its_times_has_the_stop_that_is_said():
     schema = replace(SCHEMA, time="shown_at")
     _, entered = codes_called(lambda: hr.HarmonRank().fit(log, schema))
     order = [code_of(name) for name in (fit[int(before) - 1], stop, fit[int(after) - 1])]
-    places = [entered.index(code) for code in order]
-    assert places == sorted(places)
+    positions = [entered.index(code) for code in order]
+    assert positions == sorted(positions)
 
 
 CHANGELOG = ROOT / "CHANGELOG.md"

@@ -17,8 +17,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_network_and_the_loss_work_in_a_plain_pytorch_loop(capsys):
-    found = runpy.run_path(str(EXAMPLES / "plain_pytorch.py"))
-    assert found["loss"].item() < 0.6  # 2 − Σ AUC, which is 1 for a random order
+    names = runpy.run_path(str(EXAMPLES / "plain_pytorch.py"))
+    assert names["loss"].item() < 0.6  # 2 − Σ AUC, which is 1 for a random order
     assert capsys.readouterr().out.startswith("AUC [0.")
 
 
@@ -29,21 +29,21 @@ def live_loop(folder, *options):
 
 def processes_of(folder):
     """Return the processes that have the folder in their command."""
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if str(folder).encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+                processes.append(int(path.parent.name))
         except OSError:  # It has ended meanwhile.
             continue
-    return found
+    return processes
 
 
 def test_the_closed_loop_serves_what_it_learned_from_what_it_served(tmp_path):
     folder = tmp_path / "live"
     options = ["--hours", "3", "--swap", "2", "--requests", "400", "--seconds-per-hour", "0"]
-    found = subprocess.run(live_loop(folder, *options), capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
+    done = subprocess.run(live_loop(folder, *options), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     published = [v.number for v in Registry(folder / "registry").versions() if v.refused is None]
     steps = json.loads((folder / "loop.json").read_text("utf-8"))["steps"]
     answered = list(dict.fromkeys(name for step in steps for name in step["versions"]))
@@ -53,8 +53,8 @@ def test_the_closed_loop_serves_what_it_learned_from_what_it_served(tmp_path):
     assert steps[0]["served"] < 2.7
     assert all(s["ceiling"] - s["served"] < 0.2 for s in steps if s["hour"] in (1.75, 2.5))
     assert (folder / "stream.html").read_text("utf-8").startswith(DOCTYPE)
-    assert f"The page of the stream: {folder / 'stream.html'}" in found.stdout
-    assert len(found.stdout.splitlines()) == 1 + 3 + 2
+    assert f"The page of the stream: {folder / 'stream.html'}" in done.stdout
+    assert len(done.stdout.splitlines()) == 1 + 3 + 2
     assert processes_of(folder) == []
 
 

@@ -68,10 +68,10 @@ def kill(trial, count, rng):
         trial.hold(k)
 
 
-def let_die(trial, places):
+def let_die(trial, moments):
     """Let a verb die before the n-th change of a file, for every n; return how often it did."""
     deaths = 0
-    for n in places:
+    for n in moments:
         code, errors = trial.start(n, die_at=n).wait()
         if code == 0:
             break

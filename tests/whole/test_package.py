@@ -63,13 +63,13 @@ def test_every_public_name_is_there_and_is_what_it_is_called():
 
 
 def test_one_class_name_is_one_class():
-    places = defaultdict(list)
+    files_of = defaultdict(list)
     root = Path(hr.__file__).parent
     for path in sorted(root.rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path.relative_to(root).as_posix())
-    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+                files_of[node.name].append(path.relative_to(root).as_posix())
+    assert {name: files for name, files in files_of.items() if len(files) > 1} == {}
 
 
 def test_an_unknown_name_is_an_attribute_error():

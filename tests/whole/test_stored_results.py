@@ -133,8 +133,8 @@ def test_every_stored_result_names_a_commit_and_its_code(benchmarks):
     require_history()
     stale = benchmarks("stale")
     assert stale.unknown() == []
-    missing = {place for places in stale.SOURCES.values() for place in places}
-    assert [place for place in sorted(missing) if not (ROOT / place).exists()] == []
+    missing = {path for paths in stale.SOURCES.values() for path in paths}
+    assert [path for path in sorted(missing) if not (ROOT / path).exists()] == []
 
 
 def test_results_whose_code_has_changed_are_listed():

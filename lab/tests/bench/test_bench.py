@@ -77,9 +77,9 @@ def test_the_default_is_also_timed_with_what_its_residual_found():
         result = case.run()
         assert result.ours_seconds > 0
         assert not result.peers
-        found = [int(word) for word in result.note.split() if word.isdigit()]
-        assert found[1] > 0, "no surface is timed"
-        assert found[2] == 5
+        counts = [int(word) for word in result.note.split() if word.isdigit()]
+        assert counts[1] > 0, "no surface is timed"
+        assert counts[2] == 5
 
 
 def test_a_first_score_finds_no_kernels_where_none_have_been_kept(tmp_path, monkeypatch):

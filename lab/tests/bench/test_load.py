@@ -44,12 +44,12 @@ def load_of(server, tmp_path, **rest):
 
 
 def test_it_ends_after_so_many_requests_and_counts_failures(server, tmp_path):
-    found = send_load(load_of(server, tmp_path, seconds=60, most=20))
-    assert (found.answered, found.failed, server.count) == (20, 4, 20)
-    assert 0 < found.p50 <= found.p99
+    load = send_load(load_of(server, tmp_path, seconds=60, most=20))
+    assert (load.answered, load.failed, server.count) == (20, 4, 20)
+    assert 0 < load.p50 <= load.p99
 
 
 def test_it_ends_after_so_long_and_keeps_to_its_rate(server, tmp_path):
-    found = send_load(load_of(server, tmp_path, seconds=0.5, rate=20))
-    assert 1 <= found.answered <= 10
-    assert found.answered == server.count
+    load = send_load(load_of(server, tmp_path, seconds=0.5, rate=20))
+    assert 1 <= load.answered <= 10
+    assert load.answered == server.count

@@ -76,10 +76,10 @@ def test_every_case_is_announced_as_it_ends(run):
 def test_training_is_measured_against_pytorch(run):
     report = json.loads(run("lab", "bench", "train", "--quick", "--json", "-").out)
     check_contract(report)
-    found = {result["name"]: result for result in report["results"]}
-    assert "torch-eager" in found["training step, rank loss"]["peers"]
-    assert set(found["training step, rank loss against BCE"]["peers"]) == {"our BCE"}
-    assert "torch-eager L-BFGS" in found["fit of the default's linear heads"]["peers"]
+    results = {result["name"]: result for result in report["results"]}
+    assert "torch-eager" in results["training step, rank loss"]["peers"]
+    assert set(results["training step, rank loss against BCE"]["peers"]) == {"our BCE"}
+    assert "torch-eager L-BFGS" in results["fit of the default's linear heads"]["peers"]
 
 
 @pytest.mark.slow

@@ -84,11 +84,11 @@ def test_p_values_of_experiments_without_an_effect_are_uniform():
 def test_a_lift_of_the_detectable_size_is_found_four_times_in_five():
     count, sums, treated = experiment(2000, lift=0.0)
     detectable = np.exp((1.96 + 0.8416) * ratio_of(count, sums, treated)[1]) - 1
-    found = []
+    detected = []
     for seed in range(400):
         ratio, error = ratio_of(*experiment(2000, lift=detectable, seed=seed + 1))
-        found.append(abs(ratio) > 1.96 * error)
-    assert np.mean(found) == pytest.approx(0.8, abs=0.1)
+        detected.append(abs(ratio) > 1.96 * error)
+    assert np.mean(detected) == pytest.approx(0.8, abs=0.1)
 
 
 def test_paired_error_is_that_of_a_bootstrap_over_users_who_saw_both():
@@ -123,11 +123,11 @@ def test_a_hash_splits_evenly_and_another_salt_splits_independently():
 
 def test_halving_one_arm_gives_the_p_values_of_comparing_its_halves():
     count, sums, _ = experiment(500)
-    found = aa_p_values(count, sums[:, None], splits=3)
+    p_values = aa_p_values(count, sums[:, None], splits=3)
     halves = hash_bits(np.arange(500), "aa", 3)
     for split in range(3):
         ratio, error = ratio_of(count, sums, halves[:, split] == 1)
-        assert found[split, 0] == pytest.approx(two_sided_p(ratio / error))
+        assert p_values[split, 0] == pytest.approx(two_sided_p(ratio / error))
 
 
 def test_halves_of_the_control_differ_one_time_in_twenty():
@@ -319,8 +319,8 @@ def test_a_verdict_needs_what_holds_and_follows_what_is_wanted():
         }
     )
     names = ["up", "down", "same"]
-    found = analyse(log, outcomes=names, unwanted=["down"], aa_arm="again", control="base")
-    assert [found.lift("new", n).verdict for n in names] == ["better", "better", "unclear"]
-    assert {found.lift("again", n).verdict for n in names} == {"A/A"}
+    analysis = analyse(log, outcomes=names, unwanted=["down"], aa_arm="again", control="base")
+    assert [analysis.lift("new", n).verdict for n in names] == ["better", "better", "unclear"]
+    assert {analysis.lift("again", n).verdict for n in names} == {"A/A"}
     other = analyse(log, outcomes=names, unwanted=["up"], aa_arm="again", control="base")
     assert [other.lift("new", n).verdict for n in names] == ["worse", "worse", "unclear"]

@@ -215,9 +215,9 @@ def test_a_saved_model_is_an_arm_that_does_not_learn():
     place = world("qkvideo")
     model = hr.ClosedForm().fit(as_frame(place, place.sample(4000, seed=3)), world_schema(place))
     same = {**TINY, "arms": {"current": model, "again": model}}
-    found = run_online("qkvideo", seed=1, **same)
-    assert found.arms == {"current": "closed-form", "again": "closed-form"}
-    assert all(lift.lift == 0 for lift in found.exact)
+    outcome = run_online("qkvideo", seed=1, **same)
+    assert outcome.arms == {"current": "closed-form", "again": "closed-form"}
+    assert all(lift.lift == 0 for lift in outcome.exact)
     # With all weight on clicks there are more of them; only a simulation knows by how much.
     clicks = model.with_point("clicks", dict.fromkeys(model.schema.names, 0.0) | {"click": 1})
     arms = {"current": model, "clicks": clicks.at("clicks")}

@@ -113,8 +113,8 @@ def test_what_an_experiment_found_survives_json(number, tmp_path):
     cell, content = cells()[number]
     for result in (content, {"error": "These rows cannot be learned from."}):
         Store(tmp_path).put("cell", "key", result)
-        found = Store(tmp_path).find("cell", "key", cell.decoded)
-        assert found == json.loads(json.dumps(result))
+        stored = Store(tmp_path).find("cell", "key", cell.decoded)
+        assert stored == json.loads(json.dumps(result))
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,11 @@ def tables(runs):
 def test_an_interval_over_seeds_is_that_of_the_t_test():
     stats = pytest.importorskip("scipy.stats")
     values = np.array([0.02, 0.05, 0.03, 0.06])
-    found = estimate_of(values[:, None])
+    estimate = estimate_of(values[:, None])
     low, high = stats.t.interval(0.95, 3, values.mean(), stats.sem(values))
-    assert found.reach == pytest.approx((high - low) / 2, rel=2e-3)
-    assert found.mean == pytest.approx(values.mean())
-    assert found.seeds == 4
+    assert estimate.reach == pytest.approx((high - low) / 2, rel=2e-3)
+    assert estimate.mean == pytest.approx(values.mean())
+    assert estimate.seeds == 4
 
 
 def test_resampled_rows_add_to_the_interval_in_squares():

@@ -73,8 +73,8 @@ def test_other_tables_are_joined_to_the_rows(shop):
     events, log = shop
     rows = read_part(log.folder).sort("row")
     known = {"de": ("EUR", 83.5), "fr": ("EUR", None), None: (None, None)}
-    found = zip(rows["currency"], rows["people"], strict=True)
-    assert list(found) == [known[country] for country in events["country"]]
+    joined = zip(rows["currency"], rows["people"], strict=True)
+    assert list(joined) == [known[country] for country in events["country"]]
     assert log.columns.categorical == ("country", "hour", "weekday", "slot", "currency")
     assert log.columns.numeric == ("price", "people")
 
@@ -113,8 +113,8 @@ def test_times_are_read_in_the_forms_that_the_page_promises(tmp_path, written, r
     frame.write_csv(raw / "log.csv")
     text = 'kind = "x"\nfiles = ["log.csv"]\nuser = "u"\nitem = "i"\ntime = "t"\nlabels = ["y"]\n'
     _import(raw, tmp_path / "out", f"{text}utc_offset = 2\n[columns.t]\n{rule}\n")
-    found = read_part(tmp_path / "out", "test")["t"][0]
-    assert np.datetime64(found, "ms") == np.datetime64(utc, "ms")
+    time = read_part(tmp_path / "out", "test")["t"][0]
+    assert np.datetime64(time, "ms") == np.datetime64(utc, "ms")
 
 
 def test_parquet_with_its_own_types_gives_the_same_rows(shop, tmp_path):

@@ -21,9 +21,9 @@ def test_mix_and_its_gradient_are_those_of_softmax_and_products():
     plain = torch.bmm(torch.softmax(gates, dim=2), experts).transpose(0, 1)
     expected = torch.autograd.grad((plain * slope).sum(), [gates, experts])
     ours = mix(gates, experts)
-    found = torch.autograd.grad((ours * slope).sum(), [gates, experts])
+    gradients = torch.autograd.grad((ours * slope).sum(), [gates, experts])
     torch.testing.assert_close(ours, plain)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradients, expected)
 
 
 def test_thinning_drops_the_share_it_says_and_keeps_the_mean():

@@ -28,7 +28,7 @@ def scored(log, tmp_path_factory):
     path = tmp_path_factory.mktemp("oof") / "model"
     predictor = fit_predictor(log, path, BY_HEART, folds=4, seed=1)
     schema = dataclasses.replace(fusion_schema(log)[0].subset(NAMES), context=())
-    places = [log.columns.objectives.index(name) for name in NAMES]
+    numbers = [log.columns.objectives.index(name) for name in NAMES]
 
     def table(part, *, out_of_fold=False):
         frame = pl.concat(log.batches(part))
@@ -37,7 +37,7 @@ def scored(log, tmp_path_factory):
         else:
             p = score_frame(predictor, frame, own=part)
         frame = frame.drop(log.columns.truth.values()) if part == "train" else frame
-        columns = zip(schema.score_columns, places, strict=True)
+        columns = zip(schema.score_columns, numbers, strict=True)
         return frame.with_columns(pl.Series(name, p[:, m]) for name, m in columns)
 
     tables = {part: table(part) for part in ("train", "valid", "test")}

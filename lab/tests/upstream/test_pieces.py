@@ -31,12 +31,12 @@ def test_each_piece_keeps_torch_to_its_thread_and_the_caller_keeps_its_own():
 
 def test_the_number_of_threads_does_not_change_what_is_learned(log, tmp_path):
     frame = next(log.batches("test"))
-    found = []
+    scores = []
     for count in (1, 2):
         with limited_threads(count):
             predictor = fit_predictor(log, tmp_path / f"{count}", SMALL, folds=0, seed=1)
-            found.append(score_frame(predictor, frame))
-    np.testing.assert_array_equal(*found)
+            scores.append(score_frame(predictor, frame))
+    np.testing.assert_array_equal(*scores)
 
 
 def test_what_dropout_leaves_out_depends_on_the_seed_alone():

@@ -82,12 +82,12 @@ def test_new_rows_are_scored_by_the_mean_of_the_finals_or_of_all_there_are(
     assert list(members) == (["final-0", "final-1"] if finals else ["full", "fold-0", "fold-1"])
     each = [member.score(rows).astype(np.float64) for member in members.values()]
     mean = np.mean([np.log(p / (1 - p)) for p in each], axis=0)
-    found = score_frame(predictor, frame)
-    for m in range(found.shape[1]):
+    scores = score_frame(predictor, frame)
+    for m in range(scores.shape[1]):
         order = np.argsort(mean[:, m], kind="stable")
-        assert (np.diff(found[order, m]) >= -1e-6).all()
+        assert (np.diff(scores[order, m]) >= -1e-6).all()
     mean_of_one = np.mean([auc(p[:, 0], rows.labels[:, 0]) for p in each])
-    assert auc(found[:, 0], rows.labels[:, 0]) > mean_of_one
+    assert auc(scores[:, 0], rows.labels[:, 0]) > mean_of_one
 
 
 def test_finals_learn_from_both_parts_for_as_many_epochs_as_validation_chose(log, model):

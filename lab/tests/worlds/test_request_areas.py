@@ -23,9 +23,9 @@ def test_auc_within_requests_is_that_of_dependent_labels(place):
     score = sample.truth.sum(axis=1)
     exact = RequestAreas.of(place, first(ROWS), nodes=8).auc(score)
     wrong = expected_grouped_auc(score, sample.truth, sample.request)
-    found, _ = grouped_auc_intervals(score, sample.labels, sample.request)
-    error = np.array([(each.high - each.low) / 4 for each in found])
-    labels = np.array([each.estimate for each in found])
+    intervals, _ = grouped_auc_intervals(score, sample.labels, sample.request)
+    error = np.array([(each.high - each.low) / 4 for each in intervals])
+    labels = np.array([each.estimate for each in intervals])
     assert (abs(labels - exact) < 4 * error).all()
     if place.name == "clustered":
         # Who takes labels for independent is wrong where an objective often happens.
@@ -47,8 +47,8 @@ def test_more_nodes_change_nothing_and_the_best_order_is_not_beaten(place):
 def test_where_nothing_is_hidden_from_upstream_labels_are_taken_for_independent(name):
     sample = world(name).sample(20_000, seed=1)
     areas, score = RequestAreas.of(world(name), first(20_000)), sample.scores.sum(axis=1)
-    found = expected_grouped_auc(score, sample.truth, sample.request)
-    np.testing.assert_allclose(areas.auc(score), found, rtol=1e-12)
+    expected = expected_grouped_auc(score, sample.truth, sample.request)
+    np.testing.assert_allclose(areas.auc(score), expected, rtol=1e-12)
     best = best_request_score(sample.truth, sample.request)
     np.testing.assert_allclose(areas.best(), best, rtol=1e-9)
 

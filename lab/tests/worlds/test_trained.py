@@ -99,8 +99,8 @@ def test_the_network_finds_a_function_of_its_own_kind():
     scores, context = sigmoid(rng.normal(-4, 1, (20_000, 2))), {"c": rng.integers(0, 3, 20_000)}
     z = logit(scores)
     true = sigmoid(z + 0.5 * np.tanh(z[:, :1] + 4) * (context["c"][:, None] - 1))
-    found = RedrawnTruth.fit(scores, context, {"c": 3}, true, rng)(scores, context)
-    assert abs(logit(found) - logit(true)).mean() < 0.05
+    redrawn = RedrawnTruth.fit(scores, context, {"c": 3}, true, rng)(scores, context)
+    assert abs(logit(redrawn) - logit(true)).mean() < 0.05
 
 
 @pytest.mark.parametrize("option", [("--objectives", "is_like"), ("--drift", "1")])
@@ -119,9 +119,9 @@ def test_mistakes_are_named():
 
 @pytest.mark.slow
 def test_redraws_of_the_preset_are_other_worlds(run, tmp_path):
-    found = []
+    files = []
     for name, redraw in (("a", ()), ("b", ("--redraw", 1))):
         done = run("simulate", "trained", "--rows", 1000, "-o", tmp_path / name, *redraw)
         assert done.code == 0, done
-        found.append((tmp_path / name / "train.parquet").read_bytes())
-    assert found[0] != found[1]
+        files.append((tmp_path / name / "train.parquet").read_bytes())
+    assert files[0] != files[1]

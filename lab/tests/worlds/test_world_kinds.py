@@ -143,8 +143,8 @@ def test_the_truth_of_a_row_is_the_mean_over_what_its_request_may_have_drawn():
     weight = np.exp(-0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(A), away))
     mean = weight @ p / weight.sum()
     error = np.sqrt((weight[:, None] ** 2 * (p - mean) ** 2).sum(0)) / weight.sum()
-    found = place.posterior(sample.scores, sample.context)[0]
-    assert (abs(found - mean) < 5 * error).all()
+    truth = place.posterior(sample.scores, sample.context)[0]
+    assert (abs(truth - mean) < 5 * error).all()
     assert (error < 0.1 * mean).all()
 
 

@@ -78,14 +78,14 @@ def label_residuals(sample, preset):
 def signed_root(g, y, p):
     """Return ±√2I of Σ g·y, with I its large-deviation rate: P(as far or farther) ≤ exp(−I)."""
     g, y, p = (values[g != 0] for values in (g, y, p))
-    found, high = g @ y, 40 / abs(g).max()
+    observed, high = g @ y, 40 / abs(g).max()
     low = -high
     for _ in range(60):
         tilt = (low + high) / 2
         odds = p * np.exp(tilt * g)
-        low, high = (tilt, high) if g @ (odds / (1 - p + odds)) < found else (low, tilt)
-    rate = tilt * found - np.log1p(p * np.expm1(tilt * g)).sum()
-    return np.sign(found - g @ p) * np.sqrt(2 * max(rate, 0.0))
+        low, high = (tilt, high) if g @ (odds / (1 - p + odds)) < observed else (low, tilt)
+    rate = tilt * observed - np.log1p(p * np.expm1(tilt * g)).sum()
+    return np.sign(observed - g @ p) * np.sqrt(2 * max(rate, 0.0))
 
 
 def assert_same(a, b, rows=slice(None)):
@@ -144,8 +144,8 @@ def test_mean_of_sigmoid_equals_a_fine_sum():
     for mean, spread in [(-7.0, 1.5), (0.3, 0.0), (-2.0, 1.8)]:
         p = np.exp(-x * x / 2) / (1 + np.exp(-(mean + spread * x)))
         expected = p.sum() / np.exp(-x * x / 2).sum()
-        found = sigmoid_mean(np.array([mean]), spread)
-        assert found == pytest.approx(expected, abs=1e-10)
+        mean_of_sigmoid = sigmoid_mean(np.array([mean]), spread)
+        assert mean_of_sigmoid == pytest.approx(expected, abs=1e-10)
 
 
 def test_without_noise_the_truth_is_the_sigmoid_of_the_latent_logit():

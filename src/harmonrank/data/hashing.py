@@ -53,8 +53,8 @@ def hashed(request: np.ndarray, salt: int = 0) -> np.ndarray:
     array([0.567, 0.567, 0.591])
     """
     start = np.uint64((salt * 0xD1B54A32D192ED03 + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
-    shares: np.ndarray = mixed(request.astype(np.int64).view(np.uint64) + start) / 2.0**64
-    return shares
+    fractions: np.ndarray = mixed(request.astype(np.int64).view(np.uint64) + start) / 2.0**64
+    return fractions
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,8 @@ def _run(function: Callable[..., Any], *given: Any) -> Any:
 def _machines() -> list[str]:
     """Return the machines of the cluster in turn, each as often as it has processors."""
     alive = [n for n in ray.nodes() if n["Alive"]]  # type: ignore[no-untyped-call]
-    places = [(k, n["NodeID"]) for n in alive for k in range(int(n["Resources"].get("CPU", 0)))]
-    return [machine for _, machine in sorted(places)] or [n["NodeID"] for n in alive]
+    slots = [(k, n["NodeID"]) for n in alive for k in range(int(n["Resources"].get("CPU", 0)))]
+    return [machine for _, machine in sorted(slots)] or [n["NodeID"] for n in alive]
 
 
 _task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)

@@ -79,6 +79,6 @@ def align(model: Method, table: Source, like: Method | str, *, at: str | None = 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> float:
     """Return the largest distance of two distribution functions (Kolmogorov and Smirnov)."""
-    places = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(each), places, "right") / len(each) for each in (one, other)]
+    values = np.concatenate([one, other])
+    below = [np.searchsorted(np.sort(each), values, "right") / len(each) for each in (one, other)]
     return float(np.abs(below[0] - below[1]).max())

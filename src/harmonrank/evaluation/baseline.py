@@ -56,7 +56,7 @@ class Baseline:
         Args:
             source: The test table, or one that the test rows are some of.
             text: The name or the formula.
-            rows: The places of the test rows; all if left out.
+            rows: The row numbers of the test rows; all if left out.
 
         Raises:
             DataError: A column is missing, or not of numbers; or a row has no finite score.

@@ -176,10 +176,10 @@ class _Parts:
             )
         whole = read_log(train, schema)
         split = split_rows(train, cut, time=schema.time, request=schema.request)
-        places = split.rows("test")
+        row_numbers = split.rows("test")
         rows = corrected(whole.take(split.rows("train")))
         shared = replace(schema, examination=rows.schema.examination)
-        tested = TableRows(corrected(read_log(whole.take(places), shared)), places)
+        tested = TableRows(corrected(read_log(whole.take(row_numbers), shared)), row_numbers)
         return cls(TableRows(rows), tested, shared, split.words())
 
     def words(self, methods: Sequence[str]) -> list[str]:

@@ -61,12 +61,12 @@ def _gain(some: Log, codes: np.ndarray, values: np.ndarray) -> float:
         mean = w @ labels / max(w.sum(), 1e-300)
         pull = w * (labels - mean)
         spread = float(w @ (labels - mean) ** 2 / max(w.sum(), 1e-300))
-        together = 1.0
+        clustering = 1.0
         if some.request is not None:
             _, group = np.unique(np.stack([some.request, values]), axis=1, return_inverse=True)
             sums = np.bincount(group.reshape(-1), pull)
-            together = max(1.0, float(sums @ sums / max(pull @ pull, 1e-300)))
-        g, k = np.bincount(codes, pull) / together, np.bincount(codes, w * spread) / together
+            clustering = max(1.0, float(sums @ sums / max(pull @ pull, 1e-300)))
+        g, k = np.bincount(codes, pull) / clustering, np.bincount(codes, w * spread) / clustering
         below = k[:, None] + _PRECISIONS
         gains = 0.5 * (g[:, None] ** 2 / below - np.log(below / _PRECISIONS)).sum(axis=0)
         total += float(gains.max())

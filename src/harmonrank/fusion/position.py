@@ -87,7 +87,7 @@ def place_correction(blocks: LogBlocks) -> "PlaceCorrection":
 
 
 def _shown_among(log: Log, first: int, wanted: tuple[np.ndarray, ...]) -> list[Log]:
-    """Return the rows with these places among all that were shown."""
+    """Return the rows with these numbers among all that were shown."""
     assert log.position is not None
     shown = np.flatnonzero(log.position >= 0)
     return [log.take(shown[rows_in_block(index, first, len(shown))]) for index in wanted]

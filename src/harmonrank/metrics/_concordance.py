@@ -121,10 +121,10 @@ def _add(tree: FloatArray, place: int, weight: float) -> None:
 
 
 @kernel
-def _sum(tree: FloatArray, places: int) -> float:
-    """Return the weight of the first so many places."""
+def _sum(tree: FloatArray, slots: int) -> float:
+    """Return the weight of the first so many slots."""
     total = 0.0
-    i = places
+    i = slots
     while i > 0:
         total += tree[i]
         i -= i & -i

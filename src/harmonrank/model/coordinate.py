@@ -56,15 +56,15 @@ class Coordinate:
         _bend(logits, self.low, self.high, self.table, self.below, self.above, result)
         return result
 
-    def inverse(self, places: np.ndarray) -> np.ndarray:
+    def inverse(self, coordinates: np.ndarray) -> np.ndarray:
         """Return the logits whose coordinates these are, (rows, M)."""
-        logits = np.empty_like(places)
-        for m, place in enumerate(places.T):
+        logits = np.empty_like(coordinates)
+        for m, x in enumerate(coordinates.T):
             table = self.table[m]
-            inside = np.interp(place, table, np.linspace(self.low[m], self.high[m], len(table)))
+            inside = np.interp(x, table, np.linspace(self.low[m], self.high[m], len(table)))
             below, above = np.maximum([self.below[m], self.above[m]], 1e-12)
-            inside += np.minimum(place - table[0], 0.0) / below
-            logits[:, m] = inside + np.maximum(place - table[-1], 0.0) / above
+            inside += np.minimum(x - table[0], 0.0) / below
+            logits[:, m] = inside + np.maximum(x - table[-1], 0.0) / above
         bounded: np.ndarray = np.clip(logits, -_FARTHEST, _FARTHEST)
         return bounded
 
@@ -113,8 +113,8 @@ def _known(x: np.ndarray) -> np.ndarray:
 def _quantiles(x: np.ndarray) -> np.ndarray:
     """Return the quantiles at `_SHARES`, between two rows by interpolation."""
     ascending = np.sort(x)
-    found: np.ndarray = np.interp(_SHARES * (len(x) - 1), np.arange(len(x)), ascending)
-    return found
+    quantiles: np.ndarray = np.interp(_SHARES * (len(x) - 1), np.arange(len(x)), ascending)
+    return quantiles
 
 
 def _spread_out(knots: np.ndarray) -> bool:
@@ -169,8 +169,8 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
         bins = np.stack([total, positive, mass])[:, there, None]
         given = bins[0] / bins[2], bins[1] / bins[2], bins[2]
         share = np.array([positive.sum() / mass.sum()])
-        found = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), share)  # noqa: B023
-        fits.append(found.there.value[0])
+        maximum = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), share)  # noqa: B023
+        fits.append(maximum.there.value[0])
     return np.array(fits)
 
 

@@ -20,8 +20,8 @@ from saving import rewrite_arrays
 
 def distance(one, other):
     """Kolmogorov and Smirnov: the largest distance of two distribution functions."""
-    places = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(each), places, "right") / len(each) for each in (one, other)]
+    values = np.concatenate([one, other])
+    below = [np.searchsorted(np.sort(each), values, "right") / len(each) for each in (one, other)]
     return np.abs(below[0] - below[1]).max()
 
 
@@ -137,8 +137,8 @@ def test_a_map_rises_strictly_whatever_the_scores(seed, kind):
     score_map = ScoreMap.between(new, theirs)
     assert (np.diff(score_map.x) > 0).all()
     assert (np.diff(score_map.y) > 0).all()
-    places = np.sort(np.concatenate([new, new.mean() + np.linspace(-9, 9, 50) * new.std()]))
-    mapped = score_map(np.unique(places))
+    scores = np.sort(np.concatenate([new, new.mean() + np.linspace(-9, 9, 50) * new.std()]))
+    mapped = score_map(np.unique(scores))
     assert (np.diff(mapped) >= 0).all()
 
 

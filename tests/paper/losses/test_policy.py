@@ -49,12 +49,12 @@ def test_draws_are_averaged():
     scores = torch.randn(4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     noise = torch.randn(3, 4, generator=torch.Generator().manual_seed(3))
     reward = torch.tensor([1.0, 2.0, 3.0])
-    together = policy_gradient_loss(scores, noise, reward, baseline=0.5, sigma=0.1)
+    mean = policy_gradient_loss(scores, noise, reward, baseline=0.5, sigma=0.1)
     alone = [
         policy_gradient_loss(scores, n, r, baseline=0.5, sigma=0.1)
         for n, r in zip(noise, reward, strict=True)
     ]
-    torch.testing.assert_close(together, torch.stack(alone).mean())
+    torch.testing.assert_close(mean, torch.stack(alone).mean())
 
 
 def test_gradient_flows_to_the_scores_alone():

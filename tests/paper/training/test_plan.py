@@ -42,11 +42,11 @@ def test_every_row_is_dealt_once_in_batches_of_one_size(rows, batches):
 
 def test_two_rows_share_a_batch_as_often_as_chance_says():
     # 6 rows in 2 batches of 3: a pair is together with probability 2/5.
-    together = np.zeros((6, 6))
+    same_batch = np.zeros((6, 6))
     for seed in range(4000):
         for batch in random_batches(6, 2, [seed]):
-            together[np.ix_(batch, batch)] += 1
-    share = together[np.triu_indices(6, 1)] / 4000
+            same_batch[np.ix_(batch, batch)] += 1
+    share = same_batch[np.triu_indices(6, 1)] / 4000
     assert np.abs(share - 0.4).max() < 5 * np.sqrt(0.24 / 4000)
 
 

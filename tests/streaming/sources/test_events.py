@@ -86,9 +86,9 @@ def test_a_row_among_others_fares_as_it_does_alone():
         GIVEN | {"value": True},
         GIVEN | {"value": 0},
     ]
-    together = of_lines(*rows)
-    assert_frame_equal(together, pl.concat([of_lines(row) for row in rows]))
-    faults = [fault is not None for fault in together["fault"]]
+    of_rows = of_lines(*rows)
+    assert_frame_equal(of_rows, pl.concat([of_lines(row) for row in rows]))
+    faults = [fault is not None for fault in of_rows["fault"]]
     assert faults == [False, False, False, True, False, True, True, False, False]
 
 

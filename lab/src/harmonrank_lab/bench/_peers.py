@@ -117,8 +117,8 @@ class TorchHeads(nn.Module):
         c = (codes * self.strides).sum(dim=1)  # (rows,)
         s = scores.clamp(1e-9, 1 - 1e-7)
         deviation = self.base_variance.sqrt()
-        places = self.coordinate(torch.log(s / (1 - s)))  # (rows, M)
-        away, mean = (places - self.centre[c]) / self.scale, self.mean[c]  # (rows, M)
+        coordinates = self.coordinate(torch.log(s / (1 - s)))  # (rows, M)
+        away, mean = (coordinates - self.centre[c]) / self.scale, self.mean[c]  # (rows, M)
         r = (self.precision[c] @ away.unsqueeze(2)).squeeze(2)  # (rows, M)
         own = self.base_variance * r  # (rows, M)
         groups = [away + mean, self.variance[c] * r - own, own, mean]

@@ -90,10 +90,10 @@ def run(what: str, size: Size = FULL, *, on_event: OnEvent = lambda _: None) -> 
 
 def _measured(part: str, case: Case) -> Result | Accuracy | Failure:
     try:
-        found = case.run()
+        measured = case.run()
     except Exception as error:
         return Failure(case.name, f"{type(error).__name__}: {error}")
-    return found if isinstance(found, Accuracy) else Result(part, case.name, *found)
+    return measured if isinstance(measured, Accuracy) else Result(part, case.name, *measured)
 
 
 def machine() -> dict[str, Any]:

@@ -77,17 +77,17 @@ def command(
     steps = Steps(out, PIPELINE_STEPS, show.event)
     result = run_pipeline(log, out, plan, steps=steps, on_event=show.event)
 
-    found = {"prediction": dict(result.prediction), "caveats": list(result.caveats)}
-    about = {"title": f"From {log.columns.kind} logs to a fused ranking", **found}
+    upstream = {"prediction": dict(result.prediction), "caveats": list(result.caveats)}
+    about = {"title": f"From {log.columns.kind} logs to a fused ranking", **upstream}
     if page is not None:
-        content = [result.digest, *found.values()]
+        content = [result.digest, *upstream.values()]
         write = lambda: drawn.write(result.comparison, **about)  # noqa: E731
         steps.run("report", {"shown": content}, [page.name], write)
         show.line(f"Report: {page}")
     pictured.write(result.comparison, **about)
     for caveat in result.caveats:
         show.line(f"Note: {caveat}")
-    numbers_of = {**result.comparison.board.to_dict(), **found}
+    numbers_of = {**result.comparison.board.to_dict(), **upstream}
     tables = prediction_table(result.prediction), result.comparison.to_table()
     text = "\n\n".join(table.to_markdown() for table in tables)
     show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)

@@ -27,7 +27,7 @@ _NAMING = {field.name for field in fields(NetworkOptions)} | {"pairs"}
 
 
 class _Fitted(TypedDict):
-    """What a fit was found to be, as JSON parts."""
+    """What a fit came to, as JSON parts."""
 
     fit_seconds: float
     auc: list[float]

@@ -70,9 +70,9 @@ class SpeedCell(StudyCell):
         log = self.data.logs(0, self.data.objectives).train
         log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
         make = _trainer if self.kind == "training-speed" else _scorer
-        found = rates({name: make(name, log) for name in _TIMED[self.kind]}, self.seconds)
+        measured = rates({name: make(name, log) for name in _TIMED[self.kind]}, self.seconds)
         about = {"batch": min(log.rows, BATCH), "threads": thread_count(), "load": load}
-        return {"rates": found, **about, "sizes": _sizes(log)}
+        return {"rates": measured, **about, "sizes": _sizes(log)}
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:

@@ -46,12 +46,12 @@ def judged(
     first, *others = scores
     differences = []
     for name in others:
-        found: dict[str, Any] = {"method": name}
+        difference: dict[str, Any] = {"method": name}
         for k, measure in enumerate(MEASURES):
             gap = float((areas[first][k] - areas[name][k]) @ weights)
             interval = percentiles(gap, (drawn[first][k] - drawn[name][k]) @ weights, 0.95)
-            found[measure] = asdict(interval) if np.isfinite(gap) else None
-        differences.append(found)
+            difference[measure] = asdict(interval) if np.isfinite(gap) else None
+        differences.append(difference)
     return areas, differences
 
 

@@ -68,8 +68,8 @@ def run_real(
             schema = prepared.with_items if with_items else prepared.schema
             if schema is not None:
                 about = {"log": name, "title": log.title, "items": with_items}
-                found = _compared(prepared, schema, methods, seed, on_event)
-                results.append({**about, **prepared.facts(), **found})
+                compared = _compared(prepared, schema, methods, seed, on_event)
+                results.append({**about, **prepared.facts(), **compared})
     return {"machine": machine(), "code": made_by(), "logs": results}
 
 
@@ -94,8 +94,8 @@ def _compared(
         for name, (within, whole) in areas.items()
     ]
     errors = {e.name: e.error for e in result.board.entries if e.error}
-    found = {"context": list(schema.context), "methods": measured}
-    return {**found, "differences": differences, "errors": errors}
+    compared = {"context": list(schema.context), "methods": measured}
+    return {**compared, "differences": differences, "errors": errors}
 
 
 def _sums(what: str, areas: np.ndarray, schema: Schema) -> dict[str, Any]:

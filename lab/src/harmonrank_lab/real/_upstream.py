@@ -140,10 +140,12 @@ def _scored(frame: pl.DataFrame, rows: RealRows, labels: list[str], seed: int) -
         *(pl.col(name).cast(pl.String).rank("dense").cast(pl.Float64) for name in codes),
     ).to_numpy()
     old = (frame["part"] == 1).to_numpy()
-    places = list(range(len(numbers), X.shape[1]))
+    categories = list(range(len(numbers), X.shape[1]))
     scored = frame.filter(pl.Series(~old))
     for name in labels:
-        learned = lightgbm.Dataset(X[old], frame[name].to_numpy()[old], categorical_feature=places)
+        learned = lightgbm.Dataset(
+            X[old], frame[name].to_numpy()[old], categorical_feature=categories
+        )
         model = lightgbm.train({**_BOOSTING, "seed": seed}, learned, _ROUNDS)
         scored = scored.with_columns(pl.Series(f"p_{name}", np.asarray(model.predict(X[~old]))))
     return scored

@@ -82,9 +82,9 @@ class IdCodes:
         low, high = int(self.known[0]), int(self.known[-1])
         if high - low > min(_MOST_DENSE, 16 * len(self.known) + 65_536):
             return None
-        places = np.full(high - low + 3, -1, np.int32)
-        places[self.known - low + 1] = np.arange(len(self.known), dtype=np.int32)
-        return places
+        codes = np.full(high - low + 3, -1, np.int32)
+        codes[self.known - low + 1] = np.arange(len(self.known), dtype=np.int32)
+        return codes
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,10 @@ class Guarded:
         kept = ", ".join(map(str, self.floors))
         if not self.feasible:
             those = " and ".join(map(str, self.conflict))
-            together = "cannot hold together" if len(self.conflict) > 1 else "cannot hold at all"
+            conflict = "cannot hold together" if len(self.conflict) > 1 else "cannot hold at all"
             margin = " with their margin" if self.margin else ""
             return (
-                f"{those} {together}{margin}; at the nearest point all floors hold if each is "
+                f"{those} {conflict}{margin}; at the nearest point all floors hold if each is "
                 f"lowered by {self.short:.4f}."
             )
         change = self.point.total - self.current.total

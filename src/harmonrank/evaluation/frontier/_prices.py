@@ -66,20 +66,20 @@ def _newton_step(
     binding: np.ndarray,
 ) -> np.ndarray:
     """Return the change of the raised weights that would bring the binding slacks to their end."""
-    places = np.flatnonzero(binding)
+    numbers = np.flatnonzero(binding)
     count, step = trials.sweep.count, np.zeros(len(raised))
-    slope = np.empty((len(places), len(places)))
-    for column, place in enumerate(places):
-        h = _DIFFERENCE * (raised[place] + count[objectives[place]] + 0.1)
+    slope = np.empty((len(numbers), len(numbers)))
+    for column, number in enumerate(numbers):
+        h = _DIFFERENCE * (raised[number] + count[objectives[number]] + 0.1)
         tried = raised.copy()
-        tried[place] += h
-        slope[:, column] = (_slack_at(trials, objectives, tried) - slack)[places] / h
+        tried[number] += h
+        slope[:, column] = (_slack_at(trials, objectives, tried) - slack)[numbers] / h
     # Slacks are the slopes of a convex function of the prices, so this matrix is one of curvatures.
     slope = (slope + slope.T) / 2
     ridge = 1e-3 * max(float(np.abs(np.diag(slope)).max()), 1e-9)
     values, vectors = np.linalg.eigh(slope)
-    target = _TARGET - slack[places]
-    step[places] = vectors @ ((vectors.T @ target) / np.maximum(values, ridge))
+    target = _TARGET - slack[numbers]
+    step[numbers] = vectors @ ((vectors.T @ target) / np.maximum(values, ridge))
     return step
 
 

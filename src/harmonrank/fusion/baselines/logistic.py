@@ -207,7 +207,7 @@ def _ridge_rows(rows: FitRows, *given: Any) -> RidgeRows:
 
 
 def _taken(rows: RidgeRows, some: np.ndarray) -> RidgeRows:
-    """Return those rows of a block whose places in the log are asked for."""
+    """Return those rows of a block whose row numbers in the log are asked for."""
     index = rows_in_block(some, rows.first, len(rows.numbers))
     weight = None if rows.weight is None else rows.weight[index]
     return RidgeRows(rows.numbers[index], rows.codes[index], rows.size, rows.labels[index], weight)

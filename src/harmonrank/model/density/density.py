@@ -283,19 +283,19 @@ def distinct_contexts(codes: np.ndarray, slots: tuple[int, ...]) -> tuple[np.nda
         return np.zeros((1, 0), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
     size = int(np.prod(np.array(slots, dtype=np.float64)))
     if size > np.iinfo(np.int64).max // 2:
-        found, of_row = np.unique(codes, axis=0, return_inverse=True)
-        return found.astype(np.int64), of_row.reshape(-1)
+        distinct, of_row = np.unique(codes, axis=0, return_inverse=True)
+        return distinct.astype(np.int64), of_row.reshape(-1)
     number = np.zeros(len(codes), dtype=np.int64)
     for feature, count in enumerate(slots):
         number = number * count + codes[:, feature]
     if size <= _DENSE_CONTEXTS:
         present = np.zeros(size, dtype=bool)
         present[number] = True
-        found = np.flatnonzero(present)
+        distinct = np.flatnonzero(present)
         of_row = (np.cumsum(present) - 1)[number]
     else:
-        found, of_row = np.unique(number, return_inverse=True)
-    return np.stack(np.unravel_index(found, slots), axis=1), of_row
+        distinct, of_row = np.unique(number, return_inverse=True)
+    return np.stack(np.unravel_index(distinct, slots), axis=1), of_row
 
 
 def slot_counts(
@@ -317,30 +317,30 @@ def _rows(density: Density, counts: np.ndarray) -> int:
     return round(float(first.sum()))
 
 
-def _shrunk(found: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.ndarray:
+def _shrunk(effects: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """Return effects (slots, M) of one feature: the prior, and as much change as is no chance.
 
     Empirical Bayes: what the changes vary beyond their noise is what they are believed to vary. A
     change that all values share is none of the feature's, and stays.
     """
-    weight = 1 / np.broadcast_to(noise, found.shape)
-    change = found - prior
+    weight = 1 / np.broadcast_to(noise, effects.shape)
+    change = effects - prior
     common = (weight * change).sum(axis=0) / weight.sum(axis=0)
     own = change - common
     # Σ w own² is n − 1 on average where there is nothing but noise.
-    beyond = (weight * own**2).sum(axis=0) - (len(found) - 1)
+    beyond = (weight * own**2).sum(axis=0) - (len(effects) - 1)
     varies = np.maximum(beyond, 0.0) / np.maximum(weight.sum(axis=0), 1e-300)
     shrunk: np.ndarray = prior + common + varies / (varies + noise) * own
     return shrunk
 
 
-def _shrunk_pairs(found: np.ndarray, prior: np.ndarray, rows: int) -> np.ndarray:
+def _shrunk_pairs(correlations: np.ndarray, prior: np.ndarray, rows: int) -> np.ndarray:
     """Return correlations: the prior, and as much change as is no chance."""
     noise = (1 + prior**2) / max(rows, 1)
-    pair = np.triu_indices(len(found), 1)
-    change = found - prior
+    pair = np.triu_indices(len(correlations), 1)
+    change = correlations - prior
     if not len(pair[0]):
-        return found
+        return correlations
     varies = max(float(np.mean(change[pair] ** 2 - noise[pair])), 0.0)
     shrunk: np.ndarray = prior + varies / (varies + noise) * change
     return shrunk

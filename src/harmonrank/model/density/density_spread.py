@@ -133,15 +133,15 @@ def _add(rows: Any, density: Any, value: Any, slope: Any, curvature: Any) -> Non
     """Add up values, slopes and the lower halves of curvatures, context by context."""
     (contexts, mass, total, squares), (first, shift, mean, unit, steady, spread) = rows, density
     last = slope.shape[1] - 1
-    places = np.empty(len(first), np.int64)
+    columns = np.empty(len(first), np.int64)
     for c in range(len(contexts)):
         for a in range(len(first)):
-            places[a] = first[a] + contexts[c, a]
+            columns[a] = first[a] + contexts[c, a]
         for m in range(len(slope)):
             centre, effect = shift[m], 0.0
             for a in range(len(first)):
-                centre += mean[places[a], m]
-                effect += spread[places[a], m]
+                centre += mean[columns[a], m]
+                effect += spread[columns[a], m]
             rest = 1 - steady[m]
             effect = min(max(effect / rest, -MOST_EFFECT), MOST_EFFECT)
             varied = np.exp(effect)
@@ -157,8 +157,8 @@ def _add(rows: Any, density: Any, value: Any, slope: Any, curvature: Any) -> Non
             curvature[m, last, last] += mass[c] * by_steady * by_steady
             weight = mass[c] * by_effect
             for a in range(len(first)):
-                slope[m, places[a]] += over * by_effect
-                curvature[m, last, places[a]] += weight * by_steady
-                row = curvature[m, places[a]]
+                slope[m, columns[a]] += over * by_effect
+                curvature[m, last, columns[a]] += weight * by_steady
+                row = curvature[m, columns[a]]
                 for b in range(a + 1):
-                    row[places[b]] += weight * by_effect
+                    row[columns[b]] += weight * by_effect

@@ -224,11 +224,11 @@ def _add_pairs(first: Any, contexts: Any, mass: Any, gram: Any) -> None:
 
 
 @kernel
-def _add_to_slots(first: Any, contexts: Any, values: Any, found: Any) -> None:
+def _add_to_slots(first: Any, contexts: Any, values: Any, of_slot: Any) -> None:
     """Add the (contexts, M) values of each context to those of its context values."""
     for c in range(len(contexts)):
         for f in range(len(first)):
-            row = found[first[f] + contexts[c, f]]
+            row = of_slot[first[f] + contexts[c, f]]
             for m in range(values.shape[1]):
                 row[m] += values[c, m]
 

@@ -56,5 +56,5 @@ def _quantiles(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     w = weight[order]
     # The mass between two neighbours is half of each; the first is at 0, the last at 1.
     place = np.concatenate([[0.0], np.cumsum((w[1:] + w[:-1]) / 2)])
-    found: np.ndarray = np.interp(np.array(_TENTHS) * place[-1], place, x[order])
-    return found
+    quantiles: np.ndarray = np.interp(np.array(_TENTHS) * place[-1], place, x[order])
+    return quantiles

@@ -45,8 +45,8 @@ class HeadCurve:
             target, variance = prior.top(self.theta, self.there)
             step = target - self.theta
         else:
-            found = map_parts(lambda m: self._solved_by_axes(m, prior), range(M))
-            step, variance = map(np.stack, zip(*found, strict=True))
+            solved = map_parts(lambda m: self._solved_by_axes(m, prior), range(M))
+            step, variance = map(np.stack, zip(*solved, strict=True))
         # A logit that jumps by more than 2 has left the region that the curve describes.
         reach = np.abs(step[:, :OTHERS]).max(axis=1, keepdims=True)
         return self.theta + step * np.minimum(1.0, 2.0 / np.maximum(reach, 1e-12)), variance

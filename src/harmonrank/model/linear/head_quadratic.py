@@ -73,5 +73,5 @@ class Pooled:
 
     def likelihood(self, theta: np.ndarray) -> Likelihood:
         """Return the sums of all."""
-        found = zip(*(part.likelihood(theta) for part in self.parts), strict=True)
-        return Likelihood(*(np.sum(np.stack(sums), axis=0) for sums in found))
+        likelihoods = zip(*(part.likelihood(theta) for part in self.parts), strict=True)
+        return Likelihood(*(np.sum(np.stack(sums), axis=0) for sums in likelihoods))

@@ -67,14 +67,14 @@ class Heads:
     def logits(self, logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the logit of each head, (rows, M): the definition that the kernels follow."""
         contexts, of_row = distinct_contexts(codes, self.slots)
-        places = self.coordinate(logits)
-        numbers = _numbers(self.density, places, contexts, of_row)  # (rows, M, width)
+        coordinates = self.coordinate(logits)
+        numbers = _numbers(self.density, coordinates, contexts, of_row)  # (rows, M, width)
         columns = HeadColumns(len(self.theta))
         effects = self.density.sum_of(self.theta[:, columns.context].T, contexts)  # (contexts, M)
         heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, columns.numbers])
         heads += effects[of_row]
         unit, shift, mean, surprise = self.standard(contexts)
-        away = places * unit + (shift - mean)[of_row]
+        away = coordinates * unit + (shift - mean)[of_row]
         inputs = inputs_of(away, mean[of_row], surprise[of_row])  # (rows, 2M + 1)
         heads += self.residual.logits(heads, inputs, codes)
         return heads  # (rows, M)
@@ -126,15 +126,15 @@ def head_sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
 
 
 def _numbers(
-    density: Density, places: np.ndarray, contexts: np.ndarray, of_row: np.ndarray
+    density: Density, coordinates: np.ndarray, contexts: np.ndarray, of_row: np.ndarray
 ) -> np.ndarray:
     """Return intercept and numbers of every head, (rows, M, width)."""
-    rows, M = places.shape
+    rows, M = coordinates.shape
     columns = HeadColumns(M)
     base_variance = np.exp(density.log_variance)
     deviation = np.sqrt(base_variance)
     mean = density.mean_of(contexts)
-    away = (places - density.centre_of(contexts)[of_row]) / density.scale  # (rows, M)
+    away = (coordinates - density.centre_of(contexts)[of_row]) / density.scale  # (rows, M)
     r = np.einsum("nij,nj->ni", density.precision_of(contexts)[of_row], away)
     variance = density.variance_of(contexts)[of_row]
     numbers = np.empty((rows, M, columns.width))

@@ -180,10 +180,11 @@ class BlockSums:
         return Likelihood(*self.blocks.total(HeadSums.likelihood, theta))
 
 
-def _origin(places: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _origin(coordinates: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return a point near the mean of what is there, from which moments are taken."""
-    there = ~np.isnan(places)
-    mean: np.ndarray = weight @ np.where(there, places, 0.0) / np.maximum(weight @ there, 1e-300)
+    there = ~np.isnan(coordinates)
+    total = weight @ np.where(there, coordinates, 0.0)
+    mean: np.ndarray = total / np.maximum(weight @ there, 1e-300)
     return mean
 
 
@@ -205,7 +206,7 @@ def _density(
     return density_of(blocks.made(_density_sums, coordinate, slots, origin, density), slots)
 
 
-def _places(rows: FitRows, coordinate: Coordinate) -> np.ndarray:
+def _coordinates(rows: FitRows, coordinate: Coordinate) -> np.ndarray:
     """Return the coordinates of rows, in place of logits that nobody else needs."""
     logits = rows.logits()
     return coordinate(logits, None if rows.are_logits else logits)
@@ -219,18 +220,18 @@ def _density_sums(
     density: Density | None = None,
 ) -> DensitySums:
     """Return the moments of a block; what is missing is taken as the density expects it."""
-    places = _places(rows, coordinate)
+    coordinates = _coordinates(rows, coordinate)
     if density is None:
-        return DensitySums.of(places, rows.codes, slots, rows.weight, origin=origin)
-    return incomplete_sums(places, rows.codes, slots, rows.weight, density, origin)
+        return DensitySums.of(coordinates, rows.codes, slots, rows.weight, origin=origin)
+    return incomplete_sums(coordinates, rows.codes, slots, rows.weight, density, origin)
 
 
 def _head_sums(
     rows: FitRows, coordinate: Coordinate, density: Density, slots: tuple[int, ...], log_rows: int
 ) -> HeadSums:
-    places = _places(rows, coordinate)
+    coordinates = _coordinates(rows, coordinate)
     given = rows.codes, slots, rows.labels, rows.counts(), _periods(rows, log_rows)
-    return HeadSums.of(density, places, *given)
+    return HeadSums.of(density, coordinates, *given)
 
 
 def _periods(rows: FitRows, log_rows: int) -> np.ndarray:
@@ -287,18 +288,18 @@ def _fit_incomplete(
 
 
 def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
-    places = heads.coordinate(rows.logits())
-    given = rows.codes, heads.slots, rows.weight
-    return Completions.of(places, heads.density, *given, incomplete=incomplete, seed=rows.first)
+    coordinates = heads.coordinate(rows.logits())
+    given = heads.density, rows.codes, heads.slots, rows.weight
+    return Completions.of(coordinates, *given, incomplete=incomplete, seed=rows.first)
 
 
 def _filled_sums(rows: FitRows, heads: Heads, log_rows: int) -> HeadSums:
     """Return the sums of rows with what is missing at its conditional mean."""
-    places = heads.coordinate(rows.logits())
+    coordinates = heads.coordinate(rows.logits())
     contexts, of_row = distinct_contexts(rows.codes, heads.slots)
-    Gaps.of(places, of_row).fill(places, heads.density, contexts)
+    Gaps.of(coordinates, of_row).fill(coordinates, heads.density, contexts)
     given = rows.codes, heads.slots, rows.labels, rows.counts(), _periods(rows, log_rows)
-    return HeadSums.of(heads.density, places, *given)
+    return HeadSums.of(heads.density, coordinates, *given)
 
 
 def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int) -> HeadSums:

@@ -28,8 +28,8 @@ def recalibrated_heads(
     share says.
     """
     coordinate = heads.coordinate.refitted(logits, 1 if share is None else share >= _MOSTLY)
-    places = coordinate(logits)
-    kept = Spread.of(places, weight).clipped(places)
+    coordinates = coordinate(logits)
+    kept = Spread.of(coordinates, weight).clipped(coordinates)
     now = fit_incomplete_density(kept, codes, heads.slots, weight, heads.density.steady)
     counts = slot_counts(codes, heads.slots, weight)
     density = heads.density.recalibrated(now, counts, share)

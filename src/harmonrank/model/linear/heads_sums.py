@@ -49,8 +49,8 @@ _MANY_ROWS = 3
 
 def periods_of(number: np.ndarray, rows: int) -> np.ndarray:
     """Return the period of each row, by its number in a log of so many."""
-    found: np.ndarray = (number * PERIODS // rows).astype(np.uint8)
-    return found
+    periods: np.ndarray = (number * PERIODS // rows).astype(np.uint8)
+    return periods
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class HeadSums:
     def of(
         cls,
         density: Density,
-        places: np.ndarray,
+        coordinates: np.ndarray,
         codes: np.ndarray,
         slots: tuple[int, ...],
         labels: np.ndarray,
@@ -102,15 +102,15 @@ class HeadSums:
         These rows, as they come, are the whole log where nothing is said of periods.
         Weights are (rows,), or (rows, M) where they differ by head.
         """
-        contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), places.shape[1])
+        contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), coordinates.shape[1])
         order = np.argsort(of_row.astype(np.min_scalar_type(len(contexts))), kind="stable")
         deviation = np.sqrt(np.exp(density.log_variance))
-        away = np.empty(places.T.shape, np.float32)
+        away = np.empty(coordinates.T.shape, np.float32)
         answers = np.empty(labels.T.shape, np.float32)
         unit = 1 / (density.scale * deviation)
-        put(places, labels, of_row, order, density.centre_of(contexts), unit, away, answers)
+        put(coordinates, labels, of_row, order, density.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
-        w = np.ones(len(places), np.float32) if weight is None else weight[order].T
+        w = np.ones(len(coordinates), np.float32) if weight is None else weight[order].T
         many, context = _context_of_few(run_start, run_context, common)
         return cls(
             density,
@@ -170,26 +170,26 @@ class HeadSums:
         """
         M, D = theta.shape
         K = HeadColumns(M).width
-        found = Likelihood(np.zeros(M), np.zeros((M, D)), np.zeros((M, D, D)))
-        value, slopes, curved = found
+        likelihood = Likelihood(np.zeros(M), np.zeros((M, D)), np.zeros((M, D, D)))
+        value, slopes, curved = likelihood
         for block, runs in self.blocks(M * (M + 1) ** 2):
             surprise = self.surprise(block)
             given = self.affine(theta, block, surprise)
             losses, gradient, curvature = self._sums(block, runs, *given)
             value -= losses
-            places = K + self.density.first + self.contexts[block]  # (contexts, features)
+            columns = K + self.density.first + self.contexts[block]  # (contexts, features)
 
             def fold(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
                 fold_contexts(
                     m, K, mean, excess, np.ascontiguousarray(surprise[:, m]),  # noqa: B023
-                    places, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
+                    columns, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
                 )  # fmt: skip
 
             each_part(fold, M)
         curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
-        self.few_rows.add(theta, found)
-        return found
+        self.few_rows.add(theta, likelihood)
+        return likelihood
 
     def _sums(
         self, block: slice, runs: slice, intercept: np.ndarray, slope: np.ndarray
@@ -199,7 +199,7 @@ class HeadSums:
         pairs = (M + 1) * (M + 2) // 2
         start = self.run_start[runs.start : runs.stop + 1]
         context = self.run_context[runs] - block.start
-        found = np.empty((len(context), M, M + 1 + pairs), np.float32)
+        of_runs = np.empty((len(context), M, M + 1 + pairs), np.float32)
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
         cuts = _chunks(start)
         losses = np.zeros((len(cuts) - 1, M))
@@ -211,13 +211,13 @@ class HeadSums:
             write_logits(self.away, start, context, low, high, intercept, slope, z)
             e = np.exp(z)  # NumPy's is a vector loop
             losses[chunk] = log_losses(z, e, self.labels[:, rows], weight[:, rows])
-            add_runs(self.away, self.labels, weight, start, low, high, e, found)
+            add_runs(self.away, self.labels, weight, start, low, high, e, of_runs)
 
         each_part(add, len(cuts) - 1)
         contexts = block.stop - block.start
         gradient = np.zeros((M, contexts, M + 1))
         curvature = np.zeros((M, contexts, M + 1, M + 1))
-        add_to_contexts(found, context, gradient, curvature)
+        add_to_contexts(of_runs, context, gradient, curvature)
         return losses.sum(axis=0), gradient, curvature
 
     def affine(

@@ -28,13 +28,13 @@ _FARTHEST = np.float32(60.0)
 
 @kernel
 def put(
-    places: Any, labels: Any, of_row: Any, order: Any, centre: Any, unit: Any, away: Any, y: Any
+    coordinates: Any, labels: Any, of_row: Any, rows: Any, centre: Any, unit: Any, away: Any, y: Any
 ) -> None:
     """Fill away and labels, row by row in their order."""
-    for i in range(len(order)):
-        row = order[i]
+    for i in range(len(rows)):
+        row = rows[i]
         for m in range(len(away)):
-            away[m, i] = (places[row, m] - centre[of_row[row], m]) * unit[m]
+            away[m, i] = (coordinates[row, m] - centre[of_row[row], m]) * unit[m]
             y[m, i] = labels[row, m]
 
 
@@ -61,7 +61,7 @@ def write_logits(
 
 @sum_kernel
 def add_runs(
-    away: Any, labels: Any, weight: Any, start: Any, low: int, high: int, e: Any, found: Any
+    away: Any, labels: Any, weight: Any, start: Any, low: int, high: int, e: Any, of_runs: Any
 ) -> None:
     """Write Σ g a and the lower half of Σ h a aᵀ of every head and run; e is exp of −logit."""
     M, before = len(away), start[low]
@@ -75,19 +75,19 @@ def add_runs(
                 e[m, first - before : end - before], labels[m, first:end],
                 weight[min(m, len(weight) - 1), first:end], g[m], h[m],
             )  # fmt: skip
-            found[run, m, 0], found[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
+            of_runs[run, m, 0], of_runs[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
         k = M + 2
         for i in range(M):
             x = away[i, first:end]
             for m in range(M):
-                found[run, m, 1 + i] = _product(g[m], x)
-                found[run, m, k] = _product(h[m], x)
+                of_runs[run, m, 1 + i] = _product(g[m], x)
+                of_runs[run, m, k] = _product(h[m], x)
             for j in range(i + 1):
                 y, k = away[j, first:end], k + 1
                 for r in range(n):
                     q[r] = x[r] * y[r]
                 for m in range(M):
-                    found[run, m, k] = _product(h[m], q[:n])
+                    of_runs[run, m, k] = _product(h[m], q[:n])
             k += 1
 
 
@@ -120,25 +120,25 @@ def _total(a: Any) -> Any:
 
 
 @kernel
-def add_to_contexts(found: Any, context: Any, gradient: Any, curvature: Any) -> None:
+def add_to_contexts(of_runs: Any, context: Any, gradient: Any, curvature: Any) -> None:
     """Add each run's sums to those of its context, and unpack the halves of the matrices."""
     M, n = gradient.shape[0], gradient.shape[2]
-    for run in range(len(found)):
+    for run in range(len(of_runs)):
         c = context[run]
         for m in range(M):
             for i in range(n):
-                gradient[m, c, i] += found[run, m, i]
+                gradient[m, c, i] += of_runs[run, m, i]
             k = n
             for i in range(n):
                 for j in range(i + 1):
-                    curvature[m, c, i, j] += found[run, m, k]
+                    curvature[m, c, i, j] += of_runs[run, m, k]
                     curvature[m, c, j, i] = curvature[m, c, i, j]
                     k += 1
 
 
 @kernel
 def fold_contexts(
-    m: int, K: int, mean: Any, excess: Any, surprise: Any, places: Any, ga: Any, haa: Any,
+    m: int, K: int, mean: Any, excess: Any, surprise: Any, columns: Any, ga: Any, haa: Any,
     slopes: Any, curved: Any,
 ) -> None:  # fmt: skip
     """Turn each context's Σ g a and Σ h a aᵀ into Σ g x and Σ h x xᵀ of head m, and add them up.
@@ -146,10 +146,10 @@ def fold_contexts(
     This is eq. 6 of docs/default-method.md. Each x has K numbers. A context value's number is 1 or
     0, so its sums are those of its contexts.
     """
-    M, features = surprise.shape[1], places.shape[1]
+    M, features = surprise.shape[1], columns.shape[1]
     sums, hxa = np.empty((M + 2, M + 1)), np.empty((K, M + 1))
     x = np.empty(K)
-    for c in range(len(places)):
+    for c in range(len(columns)):
         # The sums of g, then of h a, as rows; x = T a is taken of each column, then of each row.
         for i in range(M + 1):
             sums[0, i] = ga[c, i]
@@ -168,12 +168,12 @@ def fold_contexts(
             for other in range(K):
                 curved[k, other] += x[other]
         for a in range(features):
-            row = places[c, a]
+            row = columns[c, a]
             slopes[row] += ga[c, 0]
             for k in range(K):
                 curved[row, k] += hxa[k, 0]
             for b in range(features):
-                curved[row, places[c, b]] += hxa[0, 0]
+                curved[row, columns[c, b]] += hxa[0, 0]
 
 
 @inline_kernel

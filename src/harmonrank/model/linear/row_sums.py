@@ -37,7 +37,7 @@ def surprises(
     """
     M, base = len(away), np.exp(density.log_variance)
     deviation = np.sqrt(base)
-    found = np.empty((M, len(context)), np.float32)
+    surprise = np.empty((M, len(context)), np.float32)
     few = np.empty((3, M, len(contexts)), np.float32)
     few[0] = (density.mean_of(contexts) / deviation).T
     few[1] = (density.variance_of(contexts) / base - 1).T
@@ -49,10 +49,10 @@ def surprises(
         matrix = density.precision_of(contexts[part]) * np.outer(deviation, deviation)
         few[2, :, part] = 1 / np.sqrt(np.einsum("cmm->mc", matrix))
         low, high = np.searchsorted(context, [part.start, part.stop])
-        put_surprise(matrix, context, low, high, part.start, skip, away, found)
+        put_surprise(matrix, context, low, high, part.start, skip, away, surprise)
 
     each_part(put, len(parts))
-    return found, few
+    return surprise, few
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RowSums:
         slots: How many context values there are in all.
         first: How many rows come before these in `away`, `labels` and `weight`.
         context: (rows,) which context each has.
-        places: (contexts, features) the value of each feature, among all values.
+        columns: (contexts, features) the number of each feature's value among all values.
         few: (3, M, contexts) mean and variance less 1, in standard deviations, and what makes the
             surprise one of variance 1, float32.
         away: (M, all rows) deviations from the context's mean, float32.
@@ -75,7 +75,7 @@ class RowSums:
     slots: int
     first: int
     context: np.ndarray
-    places: np.ndarray
+    columns: np.ndarray
     few: np.ndarray
     away: np.ndarray
     surprise: np.ndarray
@@ -85,7 +85,7 @@ class RowSums:
     def logits(self, m: int, theta: np.ndarray) -> np.ndarray:
         """Return the logit of head m with these coefficients for every row, float32."""
         z = np.empty(len(self.context), np.float32)
-        write_row_logits(m, theta[m], self.given, HeadColumns(len(theta)).width + self.places, z)
+        write_row_logits(m, theta[m], self.given, HeadColumns(len(theta)).width + self.columns, z)
         return z
 
     @property
@@ -97,11 +97,11 @@ class RowSums:
         weight: np.ndarray = self.weight[min(m, len(self.weight) - 1)]
         return weight
 
-    def add(self, theta: np.ndarray, found: Likelihood) -> None:
+    def add(self, theta: np.ndarray, likelihood: Likelihood) -> None:
         """Add values, gradients and negative Hessians to those of other rows."""
         if not len(self.context):
             return
-        (value, slopes, curved), K = found, HeadColumns(len(self.away)).width
+        (value, slopes, curved), K = likelihood, HeadColumns(len(self.away)).width
         wide = -(-K // SIDE) * SIDE  # What is beyond the last column is never looked at.
 
         def add(m: int) -> None:
@@ -112,7 +112,7 @@ class RowSums:
             labels, weight = self.labels[m], self._weight_of(m)
             value[m] -= log_losses(z, e, labels[self.first :], weight[self.first :])
             sums = slopes[m], corner, of_slot, pairs
-            add_tiles(m, K, e, self.given, self.places, labels, weight, sums)
+            add_tiles(m, K, e, self.given, self.columns, labels, weight, sums)
             slopes[m, K:] += of_slot[:, K]
             lower = np.tril(corner[:, :K], -1)
             curved[m, :K, :K] += np.tril(corner[:, :K]) + lower.T

@@ -38,10 +38,10 @@ def put_surprise(
 
 
 @kernel
-def write_row_logits(m: int, theta: Any, rows: Any, places: Any, z: Any) -> None:
+def write_row_logits(m: int, theta: Any, rows: Any, columns: Any, z: Any) -> None:
     """Write the logit of head m for every row of `RowSums.given`, kept within bounds.
 
-    `places` are those of each context's values among the coefficients.
+    `columns` are those of each context's values among the coefficients.
     """
     skip, away, surprise, context, few = rows
     M, n = surprise.shape
@@ -54,8 +54,8 @@ def write_row_logits(m: int, theta: Any, rows: Any, places: Any, z: Any) -> None
             total = theta[INTERCEPT] + (theta[OWN] + theta[MEAN]) * mean
             total += theta[OWN] * own[i]
             total += (theta[BY_CONTEXT] * excess + theta[SURPRISE]) * r[i]
-            for f in range(places.shape[1]):
-                total += theta[places[c, f]]
+            for f in range(columns.shape[1]):
+                total += theta[columns[c, f]]
             out[i] = total
         k = OTHERS
         for j in range(M):
@@ -86,7 +86,7 @@ def write_inputs(rows: Any, inputs: Any) -> None:
 
 @kernel
 def add_tiles(
-    m: int, K: int, e: Any, rows: Any, places: Any, labels: Any, weight: Any, sums: Any
+    m: int, K: int, e: Any, rows: Any, columns: Any, labels: Any, weight: Any, sums: Any
 ) -> None:
     """Add Σ g x and Σ h x xᵀ of head m over all rows; e is exp of −logit.
 
@@ -95,7 +95,7 @@ def add_tiles(
         K: Its numbers beside those of context values.
         e: Of each row.
         rows: `RowSums.given`.
-        places: Of each context's values.
+        columns: Of each context's values.
         labels: From the same row on as the deviations.
         weight: So too.
         sums: Σ g x; Σ h x xᵀ of the K numbers up to the diagonal; Σ h x and then Σ g of each
@@ -136,7 +136,7 @@ def add_tiles(
                     corner[k, other + side] += sums[side]
         for i in range(n):
             across[i, K] = g[i]
-        _add_to_slots(n, context[first : first + n], places, across, h, near, pairs)
+        _add_to_slots(n, context[first : first + n], columns, across, h, near, pairs)
         if (first // _TILE + 1) % _FLUSH == 0 or first + n == total:
             of_slot += near
             near[:] = 0.0
@@ -171,10 +171,10 @@ def _products(a: Any, b: Any, c: Any, d: Any, e: Any, sums: Any) -> None:
 
 @simd_kernel
 def _add_to_slots(
-    rows: int, context: Any, places: Any, across: Any, h: Any, near: Any, pairs: Any
+    rows: int, context: Any, columns: Any, across: Any, h: Any, near: Any, pairs: Any
 ) -> None:
     for i in range(rows):
-        code, own = places[context[i]], across[i]
+        code, own = columns[context[i]], across[i]
         for f in range(len(code)):
             total = near[code[f]]
             for k in range(len(own)):

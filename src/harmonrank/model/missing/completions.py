@@ -33,20 +33,20 @@ class Completions:
 
     Attributes:
         row: (completions,) which row each one completes.
-        places: (completions, M) coordinates.
+        coordinates: (completions, M) coordinates.
         weight: (completions,) what each would count without a look at the labels.
         means: (rows, M) coordinates, those that are missing by their conditional mean.
     """
 
     row: np.ndarray
-    places: np.ndarray
+    coordinates: np.ndarray
     weight: np.ndarray
     means: np.ndarray
 
     @classmethod
     def of(
         cls,
-        places: np.ndarray,
+        coordinates: np.ndarray,
         density: Density,
         codes: np.ndarray,
         slots: tuple[int, ...],
@@ -58,7 +58,7 @@ class Completions:
         """Draw what is missing among (rows, M) coordinates; the same each time.
 
         Args:
-            places: NaN where one is missing.
+            coordinates: NaN where one is missing.
             density: Of the coordinates.
             codes: (rows, features) of the context.
             slots: Codes per feature.
@@ -67,13 +67,13 @@ class Completions:
             seed: Of the draws, another one for other rows of the log.
         """
         contexts, of_row = distinct_contexts(codes, slots)
-        gaps = Gaps.of(places, of_row)
+        gaps = Gaps.of(coordinates, of_row)
         incomplete = len(gaps.rows) if incomplete is None else incomplete
         draws = _DRAWS if incomplete * _DRAWS <= _MANY else _FEWER_DRAWS
-        copies = np.ones(len(places), np.int64)
+        copies = np.ones(len(coordinates), np.int64)
         copies[gaps.rows] = draws
-        row, first = np.repeat(np.arange(len(places)), copies), np.cumsum(copies) - copies
-        means = places.copy()
+        row, first = np.repeat(np.arange(len(coordinates)), copies), np.cumsum(copies) - copies
+        means = coordinates.copy()
         gaps.fill(means, density, contexts)
         filled = means[row]
         rng = np.random.default_rng(seed)
@@ -81,9 +81,9 @@ class Completions:
             rows = gaps.rows[part]
             root = gaps.conditional(density, contexts, block).root * density.scale[:, None]
             pair = gaps.pair[part] - block.start
-            z = rng.standard_normal((len(rows), draws // 2, places.shape[1]))
+            z = rng.standard_normal((len(rows), draws // 2, coordinates.shape[1]))
             _spread_out(first[rows], pair, root, z, filled)
-        w = np.ones(len(places)) if weight is None else weight
+        w = np.ones(len(coordinates)) if weight is None else weight
         return cls(row, filled, (w / copies)[row], means)
 
     def weights(
@@ -101,15 +101,15 @@ class Completions:
             labels: (rows, M) from 0 to 1.
             shares: (rows, M) what each label counts; all the same if left out.
         """
-        scores = sigmoid(heads.coordinate.inverse(self.places))
+        scores = sigmoid(heads.coordinate.inverse(self.coordinates))
         p = HeadScorer(heads).probabilities(scores, codes[self.row])
         each = log_likelihoods(p, labels[self.row])
         fit = (each if shares is None else shares[self.row] * each).sum(axis=1)
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         fit = np.exp(fit - np.maximum.reduceat(fit, starts)[self.row])
         mean = np.add.reduceat(fit, starts) / np.diff(starts, append=len(fit))
-        found: np.ndarray = self.weight * fit / mean[self.row]
-        return found
+        weights: np.ndarray = self.weight * fit / mean[self.row]
+        return weights
 
     def sums(
         self,
@@ -125,11 +125,12 @@ class Completions:
         row = self.row
         if shares is not None:
             weight = weight[:, None] * shares[row]
-        return HeadSums.of(density, self.places, codes[row], slots, labels[row], weight, period)
+        given = codes[row], slots, labels[row], weight, period
+        return HeadSums.of(density, self.coordinates, *given)
 
 
 @kernel
-def _spread_out(first: Any, pair: Any, root: Any, z: Any, places: Any) -> None:
+def _spread_out(first: Any, pair: Any, root: Any, z: Any, coordinates: Any) -> None:
     """Add a draw to each completion of each row, and its mirror image, which keeps the mean."""
     n, half, M = z.shape
     for i in range(n):
@@ -138,5 +139,5 @@ def _spread_out(first: Any, pair: Any, root: Any, z: Any, places: Any) -> None:
                 away = 0.0
                 for j in range(m + 1):
                     away += root[pair[i], m, j] * z[i, k, j]
-                places[first[i] + 2 * k, m] += away
-                places[first[i] + 2 * k + 1, m] -= away
+                coordinates[first[i] + 2 * k, m] += away
+                coordinates[first[i] + 2 * k + 1, m] -= away

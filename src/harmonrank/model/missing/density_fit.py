@@ -24,7 +24,7 @@ _ENOUGH = 2e-3  # Standard deviations, and units of correlation.
 
 
 def fit_incomplete_density(
-    places: np.ndarray,
+    coordinates: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     weight: np.ndarray | None = None,
@@ -34,17 +34,19 @@ def fit_incomplete_density(
 
     The steady part of the variances is estimated too, where it is not given.
     """
-    if not np.isnan(places).any():
-        return fit_density(places, codes, slots, weight, steady=steady)
-    w = np.ones(len(places)) if weight is None else weight
-    some = slice(None, None, max(1, len(places) // INCOMPLETE_ROWS))
-    density = _first(places[some], codes[some], slots, w[some], steady)
-    density = _improved(density, places[some], codes[some], slots, w[some], _ROUNDS, steady)
-    return density if some.step == 1 else _improved(density, places, codes, slots, w, 1, steady)
+    if not np.isnan(coordinates).any():
+        return fit_density(coordinates, codes, slots, weight, steady=steady)
+    w = np.ones(len(coordinates)) if weight is None else weight
+    some = slice(None, None, max(1, len(coordinates) // INCOMPLETE_ROWS))
+    density = _first(coordinates[some], codes[some], slots, w[some], steady)
+    density = _improved(density, coordinates[some], codes[some], slots, w[some], _ROUNDS, steady)
+    if some.step == 1:
+        return density
+    return _improved(density, coordinates, codes, slots, w, 1, steady)
 
 
 def incomplete_sums(
-    places: np.ndarray,
+    coordinates: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     weight: np.ndarray | None,
@@ -54,17 +56,18 @@ def incomplete_sums(
     """Return the moments of coordinates of which some are NaN, taken as a density says.
 
     Args:
-        places: (rows, M).
+        coordinates: (rows, M).
         codes: (rows, features) of the context.
         slots: Codes per feature.
         weight: (rows,).
         density: That of the same rows if left out.
         origin: (M,), from which moments are taken.
     """
-    density = fit_incomplete_density(places, codes, slots, weight) if density is None else density
-    w = np.ones(len(places)) if weight is None else weight
+    if density is None:
+        density = fit_incomplete_density(coordinates, codes, slots, weight)
+    w = np.ones(len(coordinates)) if weight is None else weight
     contexts, of_row = distinct_contexts(codes, slots)
-    gaps, filled = Gaps.of(places, of_row), places.copy()
+    gaps, filled = Gaps.of(coordinates, of_row), coordinates.copy()
     gaps.fill(filled, density, contexts)
     unseen = _unseen(gaps, density, contexts, w)
     scaled = Unseen(
@@ -76,7 +79,7 @@ def incomplete_sums(
 
 def _improved(
     density: Density,
-    places: np.ndarray,
+    coordinates: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     w: np.ndarray,
@@ -85,7 +88,7 @@ def _improved(
 ) -> Density:
     """Fill what is missing and fit again, until nothing changes or so many times."""
     contexts, of_row = distinct_contexts(codes, slots)
-    gaps, filled = Gaps.of(places, of_row), places.copy()
+    gaps, filled = Gaps.of(coordinates, of_row), coordinates.copy()
     for _ in range(rounds):
         gaps.fill(filled, density, contexts)
         unseen = _unseen(gaps, density, contexts, w)
@@ -96,7 +99,7 @@ def _improved(
 
 
 def _first(
-    places: np.ndarray,
+    coordinates: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     w: np.ndarray,
@@ -104,17 +107,17 @@ def _first(
 ) -> Density:
     """Return a first guess: moments of what is there, pair by pair."""
     contexts, of_row = distinct_contexts(codes, slots)
-    there = ~np.isnan(places)
+    there = ~np.isnan(coordinates)
     mass = np.maximum(w @ there, 1e-300)
-    known = np.where(there, places, 0.0)
+    known = np.where(there, coordinates, 0.0)
     mean = w @ known / mass
-    variance = w @ np.where(there, (places - mean) ** 2, 0.0) / mass
+    variance = w @ np.where(there, (coordinates - mean) ** 2, 0.0) / mass
     lost = np.stack([np.bincount(of_row, w * ~column, len(contexts)) for column in there.T], axis=1)
     unseen = Unseen(np.diag(variance * lost.sum(axis=0)), variance * lost)
-    density = fit_density(np.where(there, places, mean), codes, slots, w, unseen, steady)
-    away = np.where(there, places - density.centre_of(contexts)[of_row], 0.0)
-    together = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
-    return replace(density, covariance=(w[:, None] * away).T @ away / together)
+    density = fit_density(np.where(there, coordinates, mean), codes, slots, w, unseen, steady)
+    away = np.where(there, coordinates - density.centre_of(contexts)[of_row], 0.0)
+    seen_both = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
+    return replace(density, covariance=(w[:, None] * away).T @ away / seen_both)
 
 
 def _unseen(gaps: Gaps, density: Density, contexts: np.ndarray, w: np.ndarray) -> Unseen:
@@ -123,9 +126,9 @@ def _unseen(gaps: Gaps, density: Density, contexts: np.ndarray, w: np.ndarray) -
     total, squares = np.zeros((M, M)), np.zeros((len(contexts), M))
     mass = np.bincount(gaps.pair, w[gaps.rows], len(gaps.context))
     for block, _ in gaps.blocks():
-        found = mass[block, None, None] * gaps.conditional(density, contexts, block).covariance
-        total += found.sum(axis=0)
-        np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", found))
+        covariance = mass[block, None, None] * gaps.conditional(density, contexts, block).covariance
+        total += covariance.sum(axis=0)
+        np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", covariance))
     return Unseen(total, squares)
 
 

@@ -42,8 +42,8 @@ class MissingDensity:
         """Condition normal draws of precision (pairs, M, M) on what (pairs, M) flags leave.
 
         >>> precision = np.array([[[2.0, -1.0], [-1.0, 2.0]]])
-        >>> found = MissingDensity.of(precision, np.array([[True, False]]))
-        >>> found.gain[0, 0, 1], found.covariance[0, 0, 0].round(9)
+        >>> missing = MissingDensity.of(precision, np.array([[True, False]]))
+        >>> missing.gain[0, 0, 1], missing.covariance[0, 0, 0].round(9)
         (np.float64(0.5), np.float64(0.5))
         """
         eye = np.eye(precision.shape[1])
@@ -57,8 +57,8 @@ class MissingDensity:
     @property
     def covariance(self) -> np.ndarray:
         """The conditional covariance, (pairs, M, M)."""
-        found: np.ndarray = self.root @ np.swapaxes(self.root, 1, 2)
-        return found
+        covariance: np.ndarray = self.root @ np.swapaxes(self.root, 1, 2)
+        return covariance
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Gaps:
     """Rows that miss something, in the order of pairs of a context and the set of missing ones.
 
     Attributes:
-        rows: (n,) their places.
+        rows: (n,) their row numbers.
         pair: (n,) which pair each has, ascending.
         context: (pairs,) the number of its context.
         missing: (pairs, M) which coordinates are missing.
@@ -78,14 +78,14 @@ class Gaps:
     missing: np.ndarray
 
     @classmethod
-    def of(cls, places: np.ndarray, of_row: np.ndarray) -> "Gaps":
+    def of(cls, coordinates: np.ndarray, of_row: np.ndarray) -> "Gaps":
         """Find the NaN among (rows, M) coordinates, of rows with these numbers of contexts.
 
         >>> gaps = Gaps.of(np.array([[1.0, np.nan], [0.0, 0.0], [np.nan, 2.0]]), np.zeros(3, int))
         >>> gaps.rows.tolist(), gaps.missing.tolist()
         ([2, 0], [[True, False], [False, True]])
         """
-        lost = np.isnan(places)
+        lost = np.isnan(coordinates)
         rows = np.flatnonzero(lost.any(axis=1))
         sets, which = distinct_sets(lost[rows])
         number = of_row[rows] * max(len(sets), 1) + which
@@ -112,25 +112,25 @@ class Gaps:
         precision = density.precision_of(contexts[self.context[block]])
         return MissingDensity.of(precision, self.missing[block])
 
-    def fill(self, places: np.ndarray, density: Density, contexts: np.ndarray) -> None:
+    def fill(self, coordinates: np.ndarray, density: Density, contexts: np.ndarray) -> None:
         """Write the conditional mean of each missing coordinate in its place."""
         for block, rows in self.blocks():
-            found = self.conditional(density, contexts, block)
-            self.fill_block(places, density, contexts, block, rows, found)
+            conditional = self.conditional(density, contexts, block)
+            self.fill_block(coordinates, density, contexts, block, rows, conditional)
 
     def fill_block(
         self,
-        places: np.ndarray,
+        coordinates: np.ndarray,
         density: Density,
         contexts: np.ndarray,
         block: slice,
         rows: slice,
-        found: MissingDensity,
+        conditional: MissingDensity,
     ) -> None:
-        """Write conditional means for the rows of a block of pairs, whose density was found."""
+        """Write conditional means for the rows of a block of pairs with these densities."""
         centre = density.centre_of(contexts[self.context[block]])
         pair, missing = self.pair[rows] - block.start, self.missing[block]
-        _fill(self.rows[rows], pair, missing, found.gain, centre, density.scale, places)
+        _fill(self.rows[rows], pair, missing, conditional.gain, centre, density.scale, coordinates)
 
 
 def distinct_sets(lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -152,18 +152,18 @@ def distinct_sets(lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _fill(
-    rows: Any, pair: Any, missing: Any, gain: Any, centre: Any, scale: Any, places: Any
+    rows: Any, pair: Any, missing: Any, gain: Any, centre: Any, scale: Any, coordinates: Any
 ) -> None:
     """Write centre + scale·gain·away where something is missing; away is 0 there."""
-    M = places.shape[1]
+    M = coordinates.shape[1]
     away = np.empty(M)
     for i in range(len(rows)):
         row, p = rows[i], pair[i]
         for m in range(M):
-            away[m] = 0.0 if missing[p, m] else (places[row, m] - centre[p, m]) / scale[m]
+            away[m] = 0.0 if missing[p, m] else (coordinates[row, m] - centre[p, m]) / scale[m]
         for m in range(M):
             if missing[p, m]:
                 mean = 0.0
                 for j in range(M):
                     mean += gain[p, m, j] * away[j]
-                places[row, m] = centre[p, m] + scale[m] * mean
+                coordinates[row, m] = centre[p, m] + scale[m] * mean

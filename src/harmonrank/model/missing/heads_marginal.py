@@ -49,15 +49,15 @@ class MarginalScorer:
         heads, (rows, M) = self._heads, scores.shape
         contexts, of_row = distinct_contexts(codes, heads.slots)
         of_row = np.broadcast_to(of_row, rows)  # which may share a context
-        places = np.ascontiguousarray(heads.coordinate(score_logit(scores)))
-        gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
+        coordinates = np.ascontiguousarray(heads.coordinate(score_logit(scores)))
+        gaps, p = Gaps.of(coordinates, of_row), np.empty((rows, M))
         for block, part in gaps.blocks(self._tables.made + _POINTS * M):
-            found = gaps.conditional(heads.density, contexts, block)
-            gaps.fill_block(places, heads.density, contexts, block, part, found)
-            root = found.root * heads.density.scale[:, None]
+            conditional = gaps.conditional(heads.density, contexts, block)
+            gaps.fill_block(coordinates, heads.density, contexts, block, part, conditional)
+            root = conditional.root * heads.density.scale[:, None]
             # Pairs are in the order of their contexts.
             low, high = gaps.context[block][[0, -1]]
-            some, pair = places[gaps.rows[part]], gaps.pair[part] - block.start
+            some, pair = coordinates[gaps.rows[part]], gaps.pair[part] - block.start
             p[gaps.rows[part]] = self._averaged(
                 some, pair, root, gaps.context[block] - low, contexts[low : high + 1]
             )
@@ -65,7 +65,7 @@ class MarginalScorer:
 
     def _averaged(
         self,
-        places: np.ndarray,
+        coordinates: np.ndarray,
         pair: np.ndarray,
         root: np.ndarray,
         context: np.ndarray,
@@ -74,13 +74,13 @@ class MarginalScorer:
         """Return the mean probabilities of rows around their conditional means.
 
         Args:
-            places: (rows, M) coordinates, those that are missing by their mean.
+            coordinates: (rows, M) coordinates, those that are missing by their mean.
             pair: (rows,) which pair each has.
             root: (pairs, M, M) of the covariance of what is missing.
             context: (pairs,) which context each has.
             contexts: (contexts, features) codes.
         """
-        tables, (rows, M) = self._tables, places.shape
+        tables, (rows, M) = self._tables, coordinates.shape
         intercept, slope = self._heads.affine(contexts)
         tilt = slope[context] @ root  # (pairs, M, M): what each normal number adds to each head
         x, w = _rule()
@@ -90,12 +90,12 @@ class MarginalScorer:
         records = tuple(tables.records(contexts)) if curved else ()
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
-        completed = places, of_row, pair, root, normal_points(M)
+        completed = coordinates, of_row, pair, root, normal_points(M)
 
         def work(part: int) -> None:
             low, high = edges[part], edges[part + 1]
             _integrate(
-                low, high, places, of_row, pair, intercept, slope, spread, w,
+                low, high, coordinates, of_row, pair, intercept, slope, spread, w,
                 sway if curved else sway[:, :, :0], p, straight,
             )  # fmt: skip
             if curved:
@@ -123,28 +123,28 @@ def normal_points(M: int) -> np.ndarray:
     ratio = 2.0
     for _ in range(64):  # The root of x^(M+1) = x + 1, which generalises the golden ratio.
         ratio = (1 + ratio) ** (1 / (M + 1))
-    places = np.arange(1, _POINTS // 2 + 1)[:, None]
-    shares = (0.5 + places * ratio ** -np.arange(1.0, M + 1)) % 1
-    z = np.array([[NormalDist().inv_cdf(share) for share in row] for row in shares])
+    numbers = np.arange(1, _POINTS // 2 + 1)[:, None]
+    fractions = (0.5 + numbers * ratio ** -np.arange(1.0, M + 1)) % 1
+    z = np.array([[NormalDist().inv_cdf(fraction) for fraction in row] for row in fractions])
     z = np.concatenate([z, -z])
     return np.ascontiguousarray(z / z.std(axis=0))
 
 
 @kernel
 def _integrate(
-    low: int, high: int, places: Any, of_row: Any, pair: Any, intercept: Any, slope: Any,
+    low: int, high: int, coordinates: Any, of_row: Any, pair: Any, intercept: Any, slope: Any,
     spread: Any, w: Any, sway: Any, p: Any, straight: Any,
 ) -> None:  # fmt: skip
     """Write E σ(h + s x) of the linear heads, and their average over the points, if any.
 
     What depends on no score is given: `spread` is exp(−s x) and `sway` that of each point.
     """
-    M, K = places.shape[1], sway.shape[2]
+    M, K = coordinates.shape[1], sway.shape[2]
     for i in range(low, high):
         for m in range(M):
             h = intercept[of_row[i], m]
             for j in range(M):
-                h += slope[of_row[i], m, j] * places[i, j]
+                h += slope[of_row[i], m, j] * coordinates[i, j]
             total, e = 0.0, np.exp(-h)
             for q in range(len(w)):
                 total += w[q] / (1.0 + e * spread[pair[i], m, q])

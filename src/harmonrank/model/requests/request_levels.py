@@ -137,8 +137,8 @@ def _level_variance(residual: np.ndarray, noise: np.ndarray, pull: np.ndarray) -
     # A sum of few events has the fourth moment of Poisson's density.
     spread = noise + 2 * (noise + c * pull**2) ** 2
     error = float(np.sqrt((believed**2 * pull**4 * spread).sum()) / max(size, 1e-300))
-    found = np.log1p(c) if c > _PROVEN * error else 0.0
-    return float(np.clip(found, _SMALLEST_LEVEL, _LARGEST_LEVEL))
+    variance = np.log1p(c) if c > _PROVEN * error else 0.0
+    return float(np.clip(variance, _SMALLEST_LEVEL, _LARGEST_LEVEL))
 
 
 @inline_kernel

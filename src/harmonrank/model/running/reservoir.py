@@ -72,7 +72,7 @@ class Reservoir:
 
     def with_rows(
         self,
-        places: np.ndarray,
+        coordinates: np.ndarray,
         codes: np.ndarray,
         labels: np.ndarray,
         weight: np.ndarray | None,
@@ -83,7 +83,7 @@ class Reservoir:
         """Return the sample after more rows came, all at one time.
 
         Args:
-            places: (rows, M) coordinates.
+            coordinates: (rows, M) coordinates.
             codes: (rows, features).
             labels: (rows, M) of 0 and 1.
             weight: (rows,).
@@ -91,7 +91,7 @@ class Reservoir:
             time: In hours.
             half_life: In hours, of the sample; None to prefer no row for its age.
         """
-        rows = len(places)
+        rows = len(coordinates)
         likely = np.maximum(probabilities.max(axis=1), labels.max(axis=1))
         size = np.log(np.clip(likely, 1e-6, 1.0))
         if half_life is not None:
@@ -100,7 +100,7 @@ class Reservoir:
         rng = np.random.default_rng([self.seen, rows])
         newer = replace(
             self,
-            places=np.concatenate([self.places, places.astype(np.float32)]),
+            places=np.concatenate([self.places, coordinates.astype(np.float32)]),
             codes=np.concatenate([self.codes, codes.astype(np.int32)]),
             labels=np.concatenate([self.labels, labels.astype(np.uint8)]),
             weight=np.concatenate([self.weight, np.ones(rows) if weight is None else weight]),

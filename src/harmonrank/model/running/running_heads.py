@@ -132,9 +132,9 @@ class RunningHeads:
         reservoir_rows: int = 300_000,
     ) -> "RunningHeads":
         """Go on from heads that were fitted on these rows."""
-        places = heads.coordinate(logits)
-        density = _moments(places, codes, heads, weight, None)
-        data = _head_sums(heads, places, codes, labels, weight)
+        coordinates = heads.coordinate(logits)
+        density = _moments(coordinates, codes, heads, weight, None)
+        data = _head_sums(heads, coordinates, codes, labels, weight)
         past = HeadQuadratic.at(heads.theta, data)
         w = np.ones(len(labels)) if weight is None else weight
         parts = (
@@ -208,14 +208,14 @@ class RunningHeads:
             time: In hours; an earlier one than before counts as the same.
         """
         hours, time = max(time - self.time, 0.0), max(time, self.time)
-        places = self.fitted.coordinate(logits)
+        coordinates = self.fitted.coordinate(logits)
         faded = replace(self, members=tuple(m.faded(hours) for m in self.members), time=time)
         # What is missing is filled by the density so far.
-        known = _moments(places, codes, self.heads, weight, self.members[0].density.origin)
+        known = _moments(coordinates, codes, self.heads, weight, self.members[0].density.origin)
         moved = tuple(replace(m, density=m.density + known) for m in faded.members)
         now = replace(faded, members=moved)
         plain = now._linear(moved[self.chosen])
-        data = _head_sums(plain, places, codes, labels, weight)
+        data = _head_sums(plain, coordinates, codes, labels, weight)
         # Scored before they are learned: the rows choose the half-life.
         tried = [m.likelihood + data.likelihood(m.theta).value.sum() for m in moved]
         best = int(np.argmax(tried - _SHORTER * np.arange(len(tried))))
@@ -253,8 +253,8 @@ class RunningHeads:
         """Return it with the residual fitted on the reservoir again."""
         kept, heads = self.reservoir, self.heads
         weight = kept.weights(self.time, self.half_life)
-        places = kept.places.astype(np.float64)
-        data = _head_sums(heads, places, kept.codes, kept.labels, weight)
+        coordinates = kept.places.astype(np.float64)
+        data = _head_sums(heads, coordinates, kept.codes, kept.labels, weight)
         # What the linear heads of these very rows leave: the served ones have learned from others
         # too, and where they differ is nothing for a curve to mend.
         theta = fit_linear(replace(heads, residual=self._none()), data).theta
@@ -274,8 +274,8 @@ class RunningHeads:
         half_life = lives[0] if len(lives) == 1 else _SAMPLE_HALF_LIFE
         heads = replace(self.heads, residual=self._none())
         p = HeadScorer(heads).probabilities(sigmoid(logits), codes)
-        p, places = np.nan_to_num(p, nan=1.0), heads.coordinate(logits)
-        return self.reservoir.with_rows(places, codes, labels, weight, p, time, half_life)
+        p, coordinates = np.nan_to_num(p, nan=1.0), heads.coordinate(logits)
+        return self.reservoir.with_rows(coordinates, codes, labels, weight, p, time, half_life)
 
     def recalibrated(
         self, logits: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
@@ -287,8 +287,8 @@ class RunningHeads:
         """
         before = self.heads
         coordinate = before.coordinate.refitted(logits)
-        places = coordinate(logits)
-        kept = Spread.of(places, weight).clipped(places)
+        coordinates = coordinate(logits)
+        kept = Spread.of(coordinates, weight).clipped(coordinates)
         fitted = replace(before, coordinate=coordinate)
         moments = _moments(kept, codes, fitted, weight, None, anew=True)
         now = moments.density(before.slots, before.density.steady)
@@ -309,14 +309,14 @@ class RunningHeads:
         """Return it with more context values: `codes[f]` is the new code of each old one."""
         old, M = self.fitted, len(self.fitted.theta)
         width, first = HeadColumns(M).width, np.cumsum([0, *slots])
-        places = [first[f] + new for f, new in enumerate(codes)]
-        effects = np.concatenate(places) if places else np.empty(0, np.int64)
+        new_slots = [first[f] + new for f, new in enumerate(codes)]
+        effects = np.concatenate(new_slots) if new_slots else np.empty(0, np.int64)
         columns, size = np.concatenate([np.arange(width), width + effects]), width + first[-1]
 
         def wide(theta: np.ndarray) -> np.ndarray:
-            found = np.zeros((M, size))
-            found[:, columns] = theta
-            return found
+            widened = np.zeros((M, size))
+            widened[:, columns] = theta
+            return widened
 
         density = _widened(old.density, effects, slots)
         fitted = replace(
@@ -341,7 +341,7 @@ class RunningHeads:
 
 
 def _moments(
-    places: np.ndarray,
+    coordinates: np.ndarray,
     codes: np.ndarray,
     heads: Heads,
     weight: np.ndarray | None,
@@ -350,23 +350,23 @@ def _moments(
     anew: bool = False,
 ) -> DensitySums:
     """Return moments of coordinates; what is missing is filled by the density of the heads."""
-    if not np.isnan(places).any():
-        return DensitySums.of(places, codes, heads.slots, weight, origin=origin)
+    if not np.isnan(coordinates).any():
+        return DensitySums.of(coordinates, codes, heads.slots, weight, origin=origin)
     density = None if anew else heads.density
-    return incomplete_sums(places, codes, heads.slots, weight, density, origin)
+    return incomplete_sums(coordinates, codes, heads.slots, weight, density, origin)
 
 
 def _head_sums(
     heads: Heads,
-    places: np.ndarray,
+    coordinates: np.ndarray,
     codes: np.ndarray,
     labels: np.ndarray,
     weight: np.ndarray | None,
 ) -> HeadSums:
     """Return what linear heads are fitted on; rows with gaps stand for draws of what is missing."""
-    if not np.isnan(places).any():
-        return HeadSums.of(heads.density, places, codes, heads.slots, labels, weight)
-    rows = Completions.of(places, heads.density, codes, heads.slots, weight)
+    if not np.isnan(coordinates).any():
+        return HeadSums.of(heads.density, coordinates, codes, heads.slots, labels, weight)
+    rows = Completions.of(coordinates, heads.density, codes, heads.slots, weight)
     counts = rows.weights(heads, codes, labels)
     return rows.sums(heads.density, codes, heads.slots, labels, counts)
 
@@ -381,17 +381,17 @@ def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
     w = rows.weight.astype(np.float64)
     p = sigmoid(rows.heads.astype(np.float64))  # (rows, M)
     varies = w**2 @ (rows.labels.T - p) ** 2
-    found: np.ndarray = np.maximum(varies / np.maximum(w @ (p * (1 - p)), 1e-12), 1.0)
-    return found
+    dispersion: np.ndarray = np.maximum(varies / np.maximum(w @ (p * (1 - p)), 1e-12), 1.0)
+    return dispersion
 
 
 def _widened(density: Density, effects: np.ndarray, slots: tuple[int, ...]) -> Density:
     """Return the density with context values that no row of it had."""
 
     def wide(table: np.ndarray) -> np.ndarray:
-        found = np.zeros((sum(slots), table.shape[1]))
-        found[effects] = table
-        return found
+        widened = np.zeros((sum(slots), table.shape[1]))
+        widened[effects] = table
+        return widened
 
     first = np.cumsum([0, *slots])[:-1].astype(np.int64)
     tables = {name: wide(getattr(density, name)) for name in ("mean", "spread", "centre")}

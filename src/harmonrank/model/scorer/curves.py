@@ -49,19 +49,19 @@ class Curves(NamedTuple):
     surface_cells: np.ndarray
 
     @classmethod
-    def of(cls, found: Residual) -> "Curves":
+    def of(cls, residual: Residual) -> "Curves":
         """Lay the curves and surfaces of a residual out, those without a coefficient left out."""
-        M = len(found.curve)
-        bent = found.curve.any(axis=2).sum(axis=1) + found.surface.any(axis=(2, 3)).sum(axis=1)
-        heads = np.argsort(-bent, kind="stable")
+        M = len(residual.curve)
+        bent, joint = residual.curve.any(axis=2), residual.surface.any(axis=(2, 3))
+        heads = np.argsort(-bent.sum(axis=1) - joint.sum(axis=1), kind="stable")
         inputs = np.array(surface_pairs(M), np.int64).reshape(-1, 2)
-        curved, curve_ends, curves = _listed(found.curve[heads], _curve_cells)
-        joined, surface_ends, surfaces = _listed(found.surface[heads], _surface_cells)
+        curved, curve_ends, curves = _listed(residual.curve[heads], _curve_cells)
+        joined, surface_ends, surfaces = _listed(residual.surface[heads], _surface_cells)
         return cls(
-            found.low.astype(np.float32),
-            (1 / (found.high - found.low)).astype(np.float32),
+            residual.low.astype(np.float32),
+            (1 / (residual.high - residual.low)).astype(np.float32),
             heads,
-            found.knots - 1,
+            residual.knots - 1,
             curved,
             curve_ends,
             curves,
@@ -106,12 +106,12 @@ def _listed(
     ends, tables = [0], []
     for block in padded.reshape(-1, HEADS, *knots.shape[1:]):
         bent = block.reshape(HEADS, block.shape[1], -1).any(axis=(0, 2))
-        found = np.flatnonzero(bent).tolist()
-        tables += [cells_of(block[:, number]) for number in found]
-        if len(found) % 2:
-            found.append(found[-1])
+        numbers = np.flatnonzero(bent).tolist()
+        tables += [cells_of(block[:, number]) for number in numbers]
+        if len(numbers) % 2:
+            numbers.append(numbers[-1])
             tables.append(np.zeros_like(tables[-1]))
-        listed += found
+        listed += numbers
         ends.append(len(listed))
     cells = aligned(sum(table.size for table in tables), np.float32)
     cells[:] = np.concatenate([table.reshape(-1) for table in [*tables, np.empty(0)]])

@@ -182,7 +182,7 @@ def score_rows(
 def average_rows(
     begin: int, end: int, completed: Any, contexts: Any, curves: Any, means: Any, room: Any
 ) -> None:
-    """Write the mean probabilities of completions of some rows: places + root·point, each point.
+    """Write the mean probabilities of completions of rows: coordinates + root·point, each point.
 
     Coordinates are given, and not scores; the rest is as `score_rows` has it.
 
@@ -196,7 +196,7 @@ def average_rows(
         means: (rows, M), filled.
         room: The fields of `HeadRoom`.
     """
-    places, of_row, pair, root, points = completed
+    coordinates, of_row, pair, root, points = completed
     contexts, curves, room = ContextRecords(*contexts), Curves(*curves), HeadRoom(*room)
     context, x, z, maps, heads = room.context, room.x, room.z, room.maps, curves.heads
     (K, M), rows = points.shape, BLOCK // points.shape[0]
@@ -206,7 +206,7 @@ def average_rows(
             i, k = first + r // K, r % K
             context[r] = of_row[i]
             for m in range(M):
-                x[m * BLOCK + r] = places[i, m]
+                x[m * BLOCK + r] = coordinates[i, m]
                 for j in range(m + 1):
                     x[m * BLOCK + r] += root[pair[i], m, j] * points[k, j]
         _apply(n, contexts, room)

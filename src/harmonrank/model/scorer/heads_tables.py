@@ -118,14 +118,14 @@ class HeadTables:
             maps[:, 1:, M:] = np.swapaxes(surprise * unit, 1, 2)
         deviation = np.sqrt(np.einsum("cjj->cj", surprise))
         rest = np.concatenate([shift, mean, 1 / deviation], axis=1)
-        found: np.ndarray = np.concatenate([maps.reshape(C, -1), rest], axis=1)[:, : self.record]
-        return found
+        records: np.ndarray = np.concatenate([maps.reshape(C, -1), rest], axis=1)[:, : self.record]
+        return records
 
     @property
     def padded(self) -> int:
         """How many numbers a record has in the kernels' layout."""
-        width, rows = _lanes(self.width), 1 + len(self.heads.theta)
-        return rows * width + _lanes(self.record - rows * self.width)
+        width, rows = _simd_padded(self.width), 1 + len(self.heads.theta)
+        return rows * width + _simd_padded(self.record - rows * self.width)
 
     def records(self, contexts: np.ndarray) -> ContextRecords:
         """Return the records of some contexts for the kernels.
@@ -133,7 +133,7 @@ class HeadTables:
         Each row of a map begins a cache line, and heads are in the order of `Curves`.
         """
         plain = self.of_contexts(contexts)
-        C, M, width = len(plain), len(self.heads.theta), _lanes(self.width)
+        C, M, width = len(plain), len(self.heads.theta), _simd_padded(self.width)
         end = (1 + M) * self.width
         maps = plain[:, :end].reshape(C, 1 + M, self.width)
         flat = aligned(C * self.padded, np.float64)
@@ -145,5 +145,5 @@ class HeadTables:
         return ContextRecords(self.padded, self.width, flat, self.unit)
 
 
-def _lanes(size: int) -> int:
+def _simd_padded(size: int) -> int:
     return -(-size // SINGLES) * SINGLES

@@ -168,10 +168,10 @@ class Residual:
             *np.moveaxis(self.surface, 1, 0),
             *(self.pair[:, a:b] for a, b in pairwise(cells)),
         ]
-        found: np.ndarray = np.zeros(M, int)
+        counts: np.ndarray = np.zeros(M, int)
         for group in groups:
-            found += group.reshape(M, -1).any(axis=1)
-        return found
+            counts += group.reshape(M, -1).any(axis=1)
+        return counts
 
     @property
     def knots(self) -> int:

@@ -119,12 +119,12 @@ class ResidualBlocks:
         """Answer questions about different heads with one pass over the rows."""
         if not asks:
             return []
-        found = iter(self.data.total(_answered, *self._given, asks))
+        sums = iter(self.data.total(_answered, *self._given, asks))
         answers = []
         for ask in asks:
             d = self.dispersion[ask.head]
-            value, gradient = float(next(found) / d), next(found) / d
-            curvature = None if ask.curved is None else next(found) / d
+            value, gradient = float(next(sums) / d), next(sums) / d
+            curvature = None if ask.curved is None else next(sums) / d
             answers.append(Answer(value, gradient, curvature))
         return answers
 
@@ -173,14 +173,14 @@ def _answered(
     asks: list[Ask],
 ) -> tuple[Any, ...]:
     rows = ResidualRows.of(data, slots, theta, low, high)
-    logits, found = np.empty(len(rows.heads), np.float32), []
+    logits, sums = np.empty(len(rows.heads), np.float32), []
     for ask in asks:
-        found += [*rows.at(ask.head, ask.groups, ask.theta, logits)]
+        sums += [*rows.at(ask.head, ask.groups, ask.theta, logits)]
         if ask.curved is not None:
             size = 2 + len(theta) + sum(group.size for group in ask.curved)
             drawn = rows.sample(logits, each[ask.head], ask.head)
-            found.append(rows.curvature(ask.head, ask.curved, size, *drawn))
-    return tuple(found)
+            sums.append(rows.curvature(ask.head, ask.curved, size, *drawn))
+    return tuple(sums)
 
 
 def _ends(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -79,8 +79,8 @@ def fit_residual(
     every = rows if dispersion is None else replace(rows, dispersion=dispersion)
     groups = groups_of(M, rows.slots)
     shapes = residual_shapes(M, rows.slots) | {"fine": (M, 2 * M + 1, FINE_KNOTS)}
-    found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
-    flat = {name: array.reshape(M, -1) for name, array in found.items()}
+    tables = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
+    flat = {name: array.reshape(M, -1) for name, array in tables.items()}
     looks = [
         _look(look, groups, M, positives, every.mass[m] / every.dispersion[m])
         for m, (look, positives) in enumerate(
@@ -96,10 +96,10 @@ def fit_residual(
             flat[KINDS[group.kind]][m, there] = head.theta[start : start + group.size]
             start += group.size
         on_head(done)
-    fine = found.pop("fine")
+    fine = tables.pop("fine")
     if fine.any():
-        found["curve"] = found["curve"] @ REFINED.T + fine
-    return Residual(rows.slots, rows.low, rows.high, **found)
+        tables["curve"] = tables["curve"] @ REFINED.T + fine
+    return Residual(rows.slots, rows.low, rows.high, **tables)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Head:
 
 
 _Steps = Generator[Ask, Answer, _Head]
-"""The fit of one head: asks about its likelihood, is answered, and returns what it found."""
+"""The fit of one head: asks about its likelihood, is answered, and returns the fitted head."""
 
 
 def _fit_heads(rows: ResidualBlocks, fits: list[_Steps]) -> Iterator[tuple[int, _Head]]:
@@ -151,20 +151,20 @@ def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps
         return _Head(groups, np.zeros(2 + M))
     # The linear coefficients are a group of their own, but for intercept and own slope.
     basis, precision = _Basis(groups, M), np.concatenate([[10.0, 100.0], precision])
-    found, precision = yield from _climbed(m, basis, precision, np.zeros((1, basis.size)), 1)
-    if not found.converged:
+    top, precision = yield from _climbed(m, basis, precision, np.zeros((1, basis.size)), 1)
+    if not top.converged:
         # From here on the curvature hardly changes, unless effects are strong.
         kept = np.append(True, (precision < MOST / 10) | (np.arange(len(precision)) < 2))
         mask = kept[1 + basis.group]
-        curvature = found.there.curvature[:, mask][:, :, mask]
+        curvature = top.there.curvature[:, mask][:, :, mask]
         groups = [group for group, k in zip(groups, kept[3:], strict=True) if k]
-        basis, start = _Basis(groups, M), found.theta[:, mask]
+        basis, start = _Basis(groups, M), top.theta[:, mask]
         given = basis, precision[kept[1:]], start, _NEWTON_STEPS - 1, curvature
-        found, precision = yield from _climbed(m, *given)
-        if not found.converged:
-            found, _ = yield from _climbed(m, basis, precision, found.theta, _NEWTON_STEPS)
-        found.checked(f"What the linear head {m} leaves")
-    return _Head(groups, basis.coloured(found.theta[0]))
+        top, precision = yield from _climbed(m, *given)
+        if not top.converged:
+            top, _ = yield from _climbed(m, basis, precision, top.theta, _NEWTON_STEPS)
+        top.checked(f"What the linear head {m} leaves")
+    return _Head(groups, basis.coloured(top.theta[0]))
 
 
 def _climbed(
@@ -203,14 +203,14 @@ def _updated(prior: Prior, omega: np.ndarray, variance: np.ndarray) -> Prior:
     return prior.updated(omega, variance, kept=1)
 
 
-def _look(found: Look, groups: list[Group], M: int, positives: float, mass: float) -> _Look:
+def _look(sums: Look, groups: list[Group], M: int, positives: float, mass: float) -> _Look:
     """Return what every group alone would gain with each precision."""
     basis = _Basis(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
-    dispersions, roots = _dispersions(found, groups), basis.roots[3:]
+    dispersions, roots = _dispersions(sums, groups), basis.roots[3:]
     coarse: dict[int, float] = {}  # The precision of each input's curve.
-    for g, (group, L, pull) in enumerate(zip(groups, roots, found.pulls(groups), strict=True)):
-        halves, curved = _halves(pull), found.blocks[g]
+    for g, (group, L, pull) in enumerate(zip(groups, roots, sums.pulls(groups), strict=True)):
+        halves, curved = _halves(pull), sums.blocks[g]
         halves, curved = halves / dispersions[group.kind], curved / dispersions[group.kind]
         if L is not None:
             curved = curved.reshape(group.size, group.size)

@@ -84,22 +84,22 @@ class Group:
 def groups_of(M: int, slots: tuple[int, ...]) -> list[Group]:
     """Return all groups that a head may have."""
     start = np.cumsum([0, *slots]).tolist()
-    found = [Group(VALUE, f, f, size, start[f]) for f, size in enumerate(slots)]
+    groups = [Group(VALUE, f, f, size, start[f]) for f, size in enumerate(slots)]
     V = 2 * M + 1
-    found += [Group(CURVE, i, i, CURVE_KNOTS, i * CURVE_KNOTS) for i in range(V)]
-    found += [Group(FINE, i, V + i, FINE_KNOTS, i * FINE_KNOTS) for i in range(V)]
-    found += [
+    groups += [Group(CURVE, i, i, CURVE_KNOTS, i * CURVE_KNOTS) for i in range(V)]
+    groups += [Group(FINE, i, V + i, FINE_KNOTS, i * FINE_KNOTS) for i in range(V)]
+    groups += [
         Group(SLOPE, j, f, size, j * start[-1] + start[f])
         for j in range(M)
         for f, size in enumerate(slots)
     ]
     area = SURFACE_KNOTS**2
-    found += [Group(SURFACE, i, k, area, n * area) for n, (i, k) in enumerate(surface_pairs(M))]
+    groups += [Group(SURFACE, i, k, area, n * area) for n, (i, k) in enumerate(surface_pairs(M))]
     first = 0
     for f, g in context_pairs(slots):
-        found.append(Group(PAIR, f, g, slots[f] * slots[g], first))
+        groups.append(Group(PAIR, f, g, slots[f] * slots[g], first))
         first += slots[f] * slots[g]
-    return found
+    return groups
 
 
 @dataclass(frozen=True)
@@ -278,15 +278,15 @@ def _corners(groups: list[Group]) -> np.ndarray:
 
 def blocks_of(groups: list[Group], bands: np.ndarray) -> list[np.ndarray]:
     """Return each group's own block of curvature, (size²,) or (size,) where it is a diagonal."""
-    found = np.split(bands, _corners(groups)[1:-1])
+    blocks = np.split(bands, _corners(groups)[1:-1])
     for number, group in enumerate(groups):
         if group.kind in _BENT:
             lower = np.zeros((group.size, group.size))
-            for column, apart in zip(found[number].reshape(group.size, -1).T, BAND, strict=True):
+            for column, apart in zip(blocks[number].reshape(group.size, -1).T, BAND, strict=True):
                 row = np.arange(apart, group.size)
                 lower[row, row - apart] = column[apart:]
-            found[number] = (lower + np.tril(lower, -1).T).reshape(-1)
-    return found
+            blocks[number] = (lower + np.tril(lower, -1).T).reshape(-1)
+    return blocks
 
 
 def _table(groups: list[Group], M: int) -> GroupTable:

@@ -158,10 +158,10 @@ class Arm:
         assert log.request is not None
         held = hash_shares(log.request, "held out") < _HELD_OUT
         held[0] = True  # never none
-        exam = log.take(np.flatnonzero(held))
+        test = log.take(np.flatnonzero(held))
         newer = model.updated(log.take(np.flatnonzero(~held)), seed=self._seed + 1 + now)
         before, after = (
-            np.nansum(self._schema.weight_vector * auc(m.score(exam), exam.known_labels()))
+            np.nansum(self._schema.weight_vector * auc(m.score(test), test.known_labels()))
             for m in (model, newer)
         )
         if after >= before:
