@@ -238,7 +238,7 @@ def test_a_redraw_is_another_world_of_the_same_kind(name):
     assert abs(other.loadings - own.loadings).min() > 0
     assert abs(other.a - own.a).min() > 0
     # At time 0, before any drift.
-    truths = [w.sample(50_000, seed=3, horizon=10**9).truth for w in (own, other)]
+    truths = [w.sample(100_000, seed=3, horizon=10**9).truth for w in (own, other)]
     np.testing.assert_allclose(truths[0].mean(0), truths[1].mean(0), rtol=0.05)
     ceilings = [auc(best_score(t), t).sum() for t in truths]
     assert ceilings[0] == pytest.approx(ceilings[1], abs=0.02)
