@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# One process per core, each with one thread, so that they do not wait for each other.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q --numprocesses auto --dist loadfile
+# One process per core, each with one thread, so that they do not wait for each other; who has done
+# its half takes from what is left of the other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q --numprocesses auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help venv browser redis demo demo-live test test-slow test-oldest check format bench clean

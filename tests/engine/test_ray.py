@@ -316,8 +316,15 @@ def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
 
 
-@pytest.mark.parametrize("method", ["logistic", "closed-form"])
-@pytest.mark.parametrize("valid", [True, False])
+@pytest.mark.parametrize(
+    ("method", "valid"),
+    [
+        ("logistic", True),
+        ("closed-form", False),
+        pytest.param("logistic", False, marks=pytest.mark.slow),
+        pytest.param("closed-form", True, marks=pytest.mark.slow),
+    ],
+)
 def test_sums_of_other_methods_are_those_of_workers_to_the_last_bit(
     run, folder, ray_engine, monkeypatch, method, valid
 ):

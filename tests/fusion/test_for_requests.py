@@ -52,7 +52,7 @@ def test_where_requests_differ_it_beats_the_fit_for_all_rows(log, model, over_al
     assert any("the fit is for AUC within requests" in note for note in within.to_table().notes)
 
 
-@pytest.mark.parametrize("name", ["elive", "conflict"])
+@pytest.mark.parametrize("name", ["elive", pytest.param("conflict", marks=pytest.mark.slow)])
 def test_where_rows_are_independent_it_does_no_harm(name):
     train, test, schema = tables(name, 40_000)
     quality_of_fit = {

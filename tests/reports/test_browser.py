@@ -63,7 +63,7 @@ def odd_page(objectives, path):
     return result.board
 
 
-@pytest.mark.parametrize("objectives", [2, 7, 20])
+@pytest.mark.parametrize("objectives", [2, pytest.param(7, marks=pytest.mark.slow), 20])
 def test_few_or_many_objectives_with_odd_names_fit_every_screen(driver, seen, tmp_path, objectives):
     path = tmp_path / "odd.html"
     board = odd_page(objectives, path)

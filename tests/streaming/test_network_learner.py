@@ -23,7 +23,9 @@ def opened():
     return begun().learned(batch(0), seed=0, at=hour(0))
 
 
-@pytest.mark.parametrize("method", ["mbce", "harmonrank-paper"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("mbce", marks=pytest.mark.slow), "harmonrank-paper"]
+)
 def test_it_is_a_value_that_repeats_itself_and_is_saved_exactly(method, tmp_path):
     check_learner(begun(method), tmp_path)
 

@@ -66,7 +66,8 @@ def test_the_closed_loop_leaves_no_process_when_it_is_ended(number, tmp_path):
     with subprocess.Popen(live_loop(folder, *options), stderr=subprocess.PIPE) as loop:
         try:
             end = time.monotonic() + 120
-            while not (folder / "stream.jsonl").exists():
+            # Kernels are loaded by then: what is raised while they are may be lost.
+            while not ((folder / "stream.jsonl").exists() and any(folder.glob("events/*.parquet"))):
                 assert time.monotonic() < end
                 assert loop.poll() is None
                 time.sleep(0.05)

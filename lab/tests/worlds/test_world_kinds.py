@@ -13,7 +13,7 @@ from harmonrank_lab.worlds.parts import Hidden
 from harmonrank_lab.worlds.shared_effects import RequestEffects
 
 ROWS = 100_000
-REDRAWS = (None, 1, 2)
+REDRAWS = (None, 1, pytest.param(2, marks=pytest.mark.slow))
 
 
 def observed(place, sample):

@@ -20,6 +20,7 @@ def model(conflict_model):
 
 @cache
 def fitted(name):
+    """Return a method other than the default, which is fitted once for all files."""
     train, options = log_of(OLD, 50_000, 1), {"forms": ("sum",), "trials": 8}
     model = method_class(name)(**(options if name == "formula-grid" else {}))
     return model.fit(train, train.schema, valid=log_of(OLD, 20_000, 3))
@@ -74,8 +75,8 @@ def test_probabilities_are_those_of_the_recalibrated_scores(moved):
         ("logistic", 1.0, 0.0),
     ],
 )
-def test_a_score_that_failed_is_ignored_until_it_is_back(name, value, gain, usual):
-    model = fitted(name)
+def test_a_score_that_failed_is_ignored_until_it_is_back(name, value, gain, usual, model):
+    model = model if name == "harmonrank" else fitted(name)
     scores = usual.scores.copy()
     scores[:, 0] = value
     dead = replace(usual, scores=scores)
@@ -96,9 +97,9 @@ def test_broken_scores_do_not_spoil_a_recalibration(model, moved):
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "closed-form"])
-def test_a_second_replacement_is_recalibrated_to_the_fit_too(name, moved):
+def test_a_second_replacement_is_recalibrated_to_the_fit_too(name, moved, model):
     newer = OLD.with_upstream(("comment", "like"), a=0.8, b=0.5)
-    model, rows = fitted(name), log_of(newer, 40_000, 6)
+    model, rows = model if name == "harmonrank" else fitted(name), log_of(newer, 40_000, 6)
     once = model.recalibrated(moved)
     assert len(once.drift(rows).replaced) == 2
     usual = model.evaluate(log_of(OLD, 40_000, 6)).regret
