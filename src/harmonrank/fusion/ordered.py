@@ -51,7 +51,8 @@ def ordered_columns(counts: Sequence[Counts], some: Log, most_values: int) -> tu
 def _gain(some: Log, codes: np.ndarray, values: np.ndarray) -> float:
     """Return the log evidence that a coding gains, summed over objectives.
 
-    Rows of one request and one value are one observation, as far as their labels vary together.
+    Rows of one user or request and one value are one observation, as far as their labels vary
+    together.
     """
     total = 0.0
     for m in range(len(some.schema.names)):
@@ -62,8 +63,8 @@ def _gain(some: Log, codes: np.ndarray, values: np.ndarray) -> float:
         pull = w * (labels - mean)
         spread = float(w @ (labels - mean) ** 2 / max(w.sum(), 1e-300))
         clustering = 1.0
-        if some.request is not None:
-            _, group = np.unique(np.stack([some.request, values]), axis=1, return_inverse=True)
+        if some.units is not None:
+            _, group = np.unique(np.stack([some.units, values]), axis=1, return_inverse=True)
             sums = np.bincount(group.reshape(-1), pull)
             clustering = max(1.0, float(sums @ sums / max(pull @ pull, 1e-300)))
         g, k = np.bincount(codes, pull) / clustering, np.bincount(codes, w * spread) / clustering
