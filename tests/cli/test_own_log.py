@@ -46,6 +46,7 @@ def test_two_commands_lead_from_a_log_to_a_verdict(run, tmp_path, table):
         {"click": "pctr", "liked": "like_score", "follow": "pFollow"},
         ["region", "age_group"],
         "request_id",
+        user="user_id",
         time="shown_at",
         scale={"like_score": "percent"},
     )

@@ -353,3 +353,12 @@ def test_declared_arrays_are_those_of_the_residual(bent):
     for name, array in declared(Residual, parts, sizes).items():
         assert getattr(bent.residual, name).shape == array.shape
         array.check(name, getattr(bent.residual, name))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unlikely_labels_of_few_rows_are_no_fine_curve(seed):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal([-2.0, -0.5], 1.5, (2000, 2))
+    labels = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(float)
+    heads = fit_heads(logits, np.zeros((2000, 1), np.int32), (1,), labels)
+    assert heads.residual.curve.shape[-1] == CURVE_KNOTS

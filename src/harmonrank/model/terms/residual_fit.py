@@ -51,6 +51,9 @@ from harmonrank.support.newton import (
 _GAIN, _GAIN_OF_ONE = 3.0, 600.0
 # A fine curve bends as chance does, and one of them makes the tables of all curves larger.
 _GAIN_OF_FINE = 10.0
+# Few rows lie between its knots, and there the quadratic of one unlikely label would pay for an
+# effect of any size; a prior of this precision, one logit wide, does not believe in one.
+_LEAST_OF_FINE = 1.0
 # Part of the range over which a curve may bend, and over which a fine one may.
 _LENGTH, _FINE_LENGTH = 0.25, 0.015
 _CURVE_DIRECTIONS, _SURFACE_DIRECTIONS = 10, 16
@@ -147,8 +150,23 @@ def _fit_heads(rows: ResidualBlocks, fits: list[_Steps]) -> Iterator[tuple[int, 
 def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps:
     keep, precision = _admitted(looks, m)
     groups = [group for group, k in zip(groups, keep, strict=True) if k]
+    head, top = yield from _fit_groups(m, M, groups, precision)
+    coarse = np.array([group.kind != FINE for group in groups], bool)
+    if not (top is None or top.converged or coarse.all()):
+        # Where chances are near 0 and 1 a fine curve may have steps overshoot for ever.
+        groups = [group for group in groups if group.kind != FINE]
+        head, top = yield from _fit_groups(m, M, groups, precision[coarse])
+    if top is not None:
+        top.checked(f"What the linear head {m} leaves")
+    return head
+
+
+def _fit_groups(
+    m: int, M: int, groups: list[Group], precision: np.ndarray
+) -> Generator[Ask, Answer, tuple[_Head, Maximum | None]]:
+    """Fit these groups of head m; also return where its steps ended, if there were any."""
     if not groups:
-        return _Head(groups, np.zeros(2 + M))
+        return _Head(groups, np.zeros(2 + M)), None
     # The linear coefficients are a group of their own, but for intercept and own slope.
     basis, precision = _Basis(groups, M), np.concatenate([[10.0, 100.0], precision])
     top, precision = yield from _climbed(m, basis, precision, np.zeros((1, basis.size)), 1)
@@ -163,8 +181,7 @@ def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps
         top, precision = yield from _climbed(m, *given)
         if not top.converged:
             top, _ = yield from _climbed(m, basis, precision, top.theta, _NEWTON_STEPS)
-        top.checked(f"What the linear head {m} leaves")
-    return _Head(groups, basis.coloured(top.theta[0]))
+    return _Head(groups, basis.coloured(top.theta[0])), top
 
 
 def _climbed(
@@ -224,6 +241,8 @@ def _look(sums: Look, groups: list[Group], M: int, positives: float, mass: float
         gains[g] = 0.5 * (
             halves.sum(axis=0) ** 2 / total - np.log(total / _PRECISIONS[:, None])
         ).sum(axis=1)
+        if group.kind == FINE:
+            gains[g, _PRECISIONS < _LEAST_OF_FINE] = -np.inf
         best = float(_PRECISIONS[gains[g].argmax()])
         held[g] = _held(halves[0], halves[1], curved / 2, best)
         if group.kind == CURVE:
